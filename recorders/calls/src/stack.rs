@@ -9,7 +9,7 @@ use addr2line::Loader;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 use object::{Object, ObjectSection};
-use postcrash_stopped::{read, registers};
+use postcrash_stopped::{addresses, read, registers};
 use serde::Serialize;
 
 const FRAMES_MAX: usize = 24;
@@ -123,9 +123,7 @@ fn mapped(thread: libc::pid_t) -> io::Result<Vec<Mapped>> {
         let mut fields = line.split_ascii_whitespace();
         let (Some(range), Some(mode), Some(offset)) = (fields.next(), fields.next(), fields.next()) else { continue };
         let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else { continue };
-        let Some((first, last)) = range.split_once('-') else { continue };
-        let number = |text| u64::from_str_radix(text, 16).unwrap_or(0);
-        let (first, last, offset) = (number(first), number(last), number(offset));
+        let (Some((first, last)), Ok(offset)) = (addresses(range), u64::from_str_radix(offset, 16)) else { continue };
         match found.iter_mut().find(|each| each.path == path) {
             Some(known) => known.range.end = known.range.end.max(last),
             None if offset == 0 && mode.ends_with('p') => {

@@ -50,8 +50,7 @@ pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<Mappi
 /// What a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log` says, if it overlaps the range.
 fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
     let mut fields = line.split_ascii_whitespace();
-    let (first, last) = fields.next()?.split_once('-')?;
-    let (first, last) = (u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?);
+    let (first, last) = addresses(fields.next()?)?;
     let mode = fields.next()?;
     let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
     let (major, minor) = fields.next()?.split_once(':')?;
@@ -61,6 +60,12 @@ fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
     let (from, to) = (start.max(first), end.min(last));
     let is_shared = from < to && inode != 0 && mode.ends_with('s');
     is_shared.then(|| Mapping { device, inode, start: offset + from - first, end: offset + to - first, path })
+}
+
+/// What the first field of a line of /proc/PID/maps says, such as `7f00-7f10`: where a mapping begins and ends.
+pub fn addresses(field: &str) -> Option<(u64, u64)> {
+    let (start, end) = field.split_once('-')?;
+    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
 }
 
 /// Sleep until a child, or a thread that is traced, stops or ends, or for this long, less than a second. Whether one did.

@@ -6,11 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 
 use serde::Serialize;
 
-use crate::loaded;
+use crate::loaded::{self, OUTPUT_BYTES_MAX};
 use crate::mount::ServerKilled;
 use crate::sys::{check, open};
-
-const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Serialize)]
 pub struct FsckResult {

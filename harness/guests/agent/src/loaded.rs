@@ -15,7 +15,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Mutex, OnceLock};
 
-use postcrash_stopped::registers;
+use postcrash_stopped::{addresses, registers};
 
 use crate::steady::out_of_turn;
 use crate::sys::check;
@@ -25,13 +25,14 @@ const BREAKPOINT: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// The type of the entry of /proc/PID/auxv that has the address of the program's first instruction: linux/auxvec.h.
 const AT_ENTRY: u64 = 9;
-const OUTPUT_BYTES_MAX: u64 = 64 << 10;
+/// The most that is told of each stream of a run.
+pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
 /// A run of a program with its arguments, and where its end is told.
 type Order = (String, Vec<String>, Sender<io::Result<Output>>);
 
 /// Run a program to its end: a fork of the loaded program, or a new process if it cannot be loaded. Its streams are told
-/// up to 64 KiB at least. The environment is empty but for `LC_ALL`.
+/// up to `OUTPUT_BYTES_MAX` at least. The environment is empty but for `LC_ALL`.
 ///
 /// Loaded programs are children of a thread of their own, so that the main thread can wait for all of its children.
 pub fn run(program: &str, arguments: &[String]) -> io::Result<Output> {
@@ -48,18 +49,24 @@ pub fn run(program: &str, arguments: &[String]) -> io::Result<Output> {
 }
 
 fn serve(orders: &Receiver<Order>) {
-    let mut programs: HashMap<(String, Vec<String>), Option<Loaded>> = HashMap::new();
+    let mut programs = HashMap::new();
     for (program, arguments, ended) in orders {
-        let key = (program, arguments);
-        let loaded = programs.entry(key.clone()).or_insert_with(|| Loaded::new(&key.0, &key.1).ok());
-        // A workload may have sent a signal to all processes. Then the program has not been run, and is loaded again next time.
-        let forked = loaded.as_mut().and_then(|loaded| loaded.fork().ok().map(|child| loaded.finish(child)));
-        if forked.as_ref().is_none_or(Result::is_err) && loaded.is_some() {
-            programs.remove(&key);
-        }
-        let output = forked.unwrap_or_else(|| command(&key.0, &key.1).output());
-        let _ = ended.send(output);
+        let _ = ended.send(run_one(&mut programs, (program, arguments)));
     }
+}
+
+/// Programs with their arguments. None stands for one that cannot be loaded.
+type Programs = HashMap<(String, Vec<String>), Option<Loaded>>;
+
+fn run_one(programs: &mut Programs, key: (String, Vec<String>)) -> io::Result<Output> {
+    if let Some(loaded) = programs.entry(key.clone()).or_insert_with(|| Loaded::new(&key.0, &key.1).ok()) {
+        if let Ok(child) = loaded.fork() {
+            return loaded.finish(child);
+        }
+        // A workload may have sent a signal to all processes. The next run loads the program again.
+        programs.remove(&key);
+    }
+    command(&key.0, &key.1).output()
 }
 
 /// The program with its arguments, as a new process would get it.
@@ -69,9 +76,25 @@ fn command(program: &str, arguments: &[String]) -> Command {
     command
 }
 
+/// A process that ends with this value.
+struct Process(Child);
+
+impl Process {
+    fn pid(&self) -> libc::pid_t {
+        self.0.id() as libc::pid_t
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A program at its first instruction, traced by the thread that has loaded it. Only this thread can run it.
 struct Loaded {
-    process: Child,
+    process: Process,
     /// The registers at the first instruction.
     start: libc::user_regs_struct,
     /// Where the program has an instruction that makes a system call.
@@ -93,36 +116,14 @@ impl Loaded {
         command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
         // SAFETY: ptrace is a plain system call.
         unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)).map(|_| ())) };
-        let process = command.spawn()?;
-        let pid = process.id() as libc::pid_t;
-        let mut loaded = Loaded { process, start: zeroed_registers(), syscall: 0, stdout, stderr };
+        let process = Process(command.spawn()?);
+        let pid = process.pid();
         stopped(pid, libc::SIGTRAP)?;
         trace(libc::PTRACE_SETOPTIONS, pid, libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACEFORK)?;
-        let entry = entry(pid)?;
-        loaded.run_to(entry)?;
-        loaded.syscall = find_syscall(pid)?;
+        let start = run_to(pid, entry(pid)?)?;
+        let syscall = find_syscall(pid)?;
         bring_in_pages(pid)?;
-        Ok(loaded)
-    }
-
-    fn pid(&self) -> libc::pid_t {
-        self.process.id() as libc::pid_t
-    }
-
-    /// Let the loader do its work, up to the program's first instruction.
-    fn run_to(&mut self, entry: u64) -> io::Result<()> {
-        let pid = self.pid();
-        let code = peek(pid, entry)?;
-        poke(pid, entry, code & !0xff | u64::from(BREAKPOINT))?;
-        trace(libc::PTRACE_CONT, pid, 0)?;
-        stopped(pid, libc::SIGTRAP)?;
-        poke(pid, entry, code)?;
-        self.start = registers(pid)?;
-        if self.start.rip != entry + 1 {
-            return Err(io::Error::other("the program stopped before its first instruction"));
-        }
-        self.start.rip = entry;
-        Ok(())
+        Ok(Loaded { process, start, syscall, stdout, stderr })
     }
 
     /// Let a fork run, and wait for its end.
@@ -140,7 +141,7 @@ impl Loaded {
 
     /// Have the program fork. The fork is a child of this process, because the program's parent is.
     fn fork(&self) -> io::Result<libc::pid_t> {
-        let pid = self.pid();
+        let pid = self.process.pid();
         let mut call = self.start;
         call.rip = self.syscall;
         call.rax = libc::SYS_clone as u64;
@@ -157,10 +158,18 @@ impl Loaded {
     }
 }
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+/// Let the loader do its work, up to the program's first instruction. Returns the registers there.
+fn run_to(pid: libc::pid_t, entry: u64) -> io::Result<libc::user_regs_struct> {
+    let code = peek(pid, entry)?;
+    poke(pid, entry, code & !0xff | u64::from(BREAKPOINT))?;
+    trace(libc::PTRACE_CONT, pid, 0)?;
+    stopped(pid, libc::SIGTRAP)?;
+    poke(pid, entry, code)?;
+    let start = registers(pid)?;
+    if start.rip == entry + 1 {
+        Ok(libc::user_regs_struct { rip: entry, ..start })
+    } else {
+        Err(io::Error::other("the program stopped before its first instruction"))
     }
 }
 
@@ -185,7 +194,7 @@ fn append_to(file: &std::fs::File) -> io::Result<()> {
 fn taken(file: &mut std::fs::File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;
-    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes)?;
     if !bytes.is_empty() {
         file.set_len(0)?;
     }
@@ -211,8 +220,7 @@ fn mappings(pid: libc::pid_t) -> io::Result<Vec<(u64, u64, bool)>> {
 /// What a line such as `7f00-7f10 r-xp 00000000 00:21 77 /bin/true` says. None if the process can write there.
 fn mapping(line: &str) -> Option<(u64, u64, bool)> {
     let mut fields = line.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    let (start, end) = addresses(fields.next()?)?;
     match fields.next()? {
         "r--p" => Some((start, end, false)),
         "r-xp" => Some((start, end, true)),
@@ -279,13 +287,10 @@ fn poke(pid: libc::pid_t, address: u64, word: u64) -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, pid, address, word) }).map(|_| ())
 }
 
-fn zeroed_registers() -> libc::user_regs_struct {
-    // SAFETY: a structure of plain numbers.
-    unsafe { std::mem::zeroed() }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     impl Loaded {
@@ -317,10 +322,19 @@ mod tests {
         let mut loaded = shell("cut -d' ' -f41 /proc/$$/stat");
         // SAFETY: the structure lives through the call.
         let changed = unsafe {
-            libc::sched_setscheduler(loaded.pid(), libc::SCHED_BATCH, &libc::sched_param { sched_priority: 0 })
+            libc::sched_setscheduler(loaded.process.pid(), libc::SCHED_BATCH, &libc::sched_param { sched_priority: 0 })
         };
         assert_eq!(changed, 0);
         assert_eq!(loaded.run().expect("it runs").stdout, b"0\n");
+    }
+
+    #[test]
+    fn what_a_run_does_to_its_streams_ends_with_it() {
+        let script = "import fcntl, os; os.write(1, b'said'); fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK)";
+        let mut loaded = Loaded::new("/usr/bin/python3", &["-c".into(), script.into()]).expect("it is loaded");
+        for _ in 0..2 {
+            assert_eq!(loaded.run().expect("it runs").stdout, b"said");
+        }
     }
 
     #[test]
@@ -380,12 +394,23 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_program_that_is_gone_is_started_anew_and_a_script_always_is() {
-        let mut loaded = shell("echo here");
-        loaded.process.kill().expect("it is ours");
-        assert!(loaded.fork().is_err());
+    fn a_loaded_program_that_is_gone_is_started_anew_and_loaded_again() {
+        let key = ("/bin/sh".to_owned(), vec!["-c".to_owned(), "echo here".to_owned()]);
+        let mut programs = Programs::new();
+        for _ in 0..2 {
+            assert_eq!(run_one(&mut programs, key.clone()).expect("it runs").stdout, b"here\n");
+            let loaded = programs.get_mut(&key).and_then(Option::as_mut).expect("it is loaded");
+            loaded.process.0.kill().expect("it is ours");
+            assert_eq!(run_one(&mut programs, key.clone()).expect("it runs").stdout, b"here\n");
+            assert!(!programs.contains_key(&key), "it would never be loaded again");
+        }
+    }
+
+    #[test]
+    fn a_script_is_not_loaded() {
         let script = std::env::temp_dir().join(format!("postcrash-loaded-{}.sh", std::process::id()));
         std::fs::write(&script, "#!/bin/sh\necho here\n").expect("written");
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
         assert!(Loaded::new(script.to_str().expect("UTF-8"), &[]).is_err());
         std::fs::remove_file(&script).expect("it is there");
     }

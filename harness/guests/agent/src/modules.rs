@@ -16,7 +16,7 @@ static LOADED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 /// Load the modules that `name` needs. False if there is no list for `name`.
 pub fn load(name: &str) -> io::Result<bool> {
-    let mut loaded = LOADED.lock().expect("one thread");
+    let mut loaded = LOADED.lock().expect("nothing panics while it is locked");
     let loaded = loaded.get_or_insert_with(HashSet::new);
     if loaded.contains(name) {
         return Ok(true);

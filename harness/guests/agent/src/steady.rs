@@ -90,7 +90,7 @@ fn take_turns() -> io::Result<()> {
     Ok(())
 }
 
-/// Have the scheduler choose when a process runs, as for one that this process starts while no workload runs.
+/// Have the scheduler choose when a process runs.
 pub fn out_of_turn(process: i32) -> io::Result<()> {
     schedule(process, libc::SCHED_OTHER, 0)
 }
