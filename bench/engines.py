@@ -50,7 +50,7 @@ def record(machine: Machine, name: str, workload: Workload, out: Path) -> tuple[
     target = target_named(name)
     base = base_image(target, cache_folder() / "bases")
     started = time.monotonic()
-    machine.record(base.path, target.mount_wire(), workload, out, {})
+    machine.record(base.path, target.mount, workload, out, {})
     return Source(out, base.path, "cache"), time.monotonic() - started
 
 

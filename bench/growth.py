@@ -76,7 +76,7 @@ def measured(machine: Machine, workload: Workload, name: str, blocks: int, recor
     """Record and explore."""
     target = target_named(name)
     base = base_image(target, cache_folder() / "bases")
-    machine.record(base.path, target.mount_wire(), workload, recording, {})
+    machine.record(base.path, target.mount, workload, recording, {})
     started = time.monotonic()
     recover = target.recovery(walk=True, fsck=False)
     *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120), memo=False)

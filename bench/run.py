@@ -85,7 +85,7 @@ class Bench:
         base = base_image(target, cache_folder() / "bases")
         path = self.folder / f"{name}.pcr"
         with Machine(self.settings) as machine:
-            machine.record(base.path, target.mount_wire(), workload(), path, {})
+            machine.record(base.path, target.mount, workload(), path, {})
         yield target, Source(path, base.path, "cache")
 
     def against_plain_file(self, name: str) -> dict[str, float]:

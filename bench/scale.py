@@ -104,7 +104,7 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
     base = base_image(target, folder)
     short, path = folder / "short.pcr", folder / "long.pcr"
     with Machine(replace(settings, disk_mib=image_mib)) as machine:
-        machine.record(base.path, target.mount_wire(), workload(shape.commits), short, {})
+        machine.record(base.path, target.mount, workload(shape.commits), short, {})
         recording = Recording(short)
         write_recording(path, recording.disk_sectors, "{}", lengthened(recording, base.path, shape))
         recover = target.recovery(walk=True, fsck=False)

@@ -20,6 +20,7 @@ from postcrash.targets.catalogue import (
     target_named,
     target_of,
 )
+from postcrash.targets.mount import Mount
 from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule
 from postcrash.targets.target import Target
@@ -29,6 +30,7 @@ __all__ = [
     "TARGETS",
     "BaseImage",
     "BaseImageError",
+    "Mount",
     "RecoveryKind",
     "Rule",
     "Target",

@@ -6,6 +6,8 @@ from typing import Any, Self
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from postcrash.targets.mount import Mount
+
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class RecoveryKind:
@@ -14,7 +16,7 @@ class RecoveryKind:
     The fields are those of `Recover` in model/wire/src/command.rs, which explains them.
     """
 
-    mount: dict[str, Any]
+    mount: Mount
     walk: bool
     map: bool
     use_after: bool
@@ -30,7 +32,7 @@ class RecoveryKind:
     def to_wire(self) -> dict[str, Any]:
         """The kind as the crash disk takes it and as it is stored."""
         repair = {"repair": list(self.repair)} if self.repair else {}
-        told = {"mount": self.mount, "walk": self.walk, "map": self.map, "use_after": self.use_after}
+        told = {"mount": self.mount.to_wire(), "walk": self.walk, "map": self.map, "use_after": self.use_after}
         as_bytes = {"bytes": True} if self.bytes else {}
         return {**told, **as_bytes, "fsck": list(self.fsck), **repair}
 

@@ -3,11 +3,12 @@
 import hashlib
 import json
 from dataclasses import asdict, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from postcrash.targets.mount import Mount
 from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule, Text, Words
 
@@ -72,10 +73,10 @@ class Target:
         ]
         return replace(self, mkfs=tuple(words))
 
-    def mount_wire(self) -> dict[str, Any]:
-        """The mount in the form that the crash disk takes, and under what workloads run."""
-        supervisor = {"supervisor": self.supervisor} if self.supervisor else {}
-        return {**self._mount(self.options), **supervisor}
+    @property
+    def mount(self) -> Mount:
+        """How it is mounted for a workload."""
+        return Mount(self.fstype, self.options, self.helper, self.supervisor)
 
     def recovery(
         self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"
@@ -83,17 +84,13 @@ class Target:
         """A kind of recovery. Without `repair` the state is only mounted, unless nothing mounts without a repair."""
         options = ",".join(filter(None, (self.options, self.recover_options)))
         return RecoveryKind(
-            mount=self._mount(options),
+            mount=Mount(self.fstype, options, self.helper),
             walk=walk,
             map=not self.checks_data,
             use_after=use,
             fsck=(*self.fsck, device) if fsck and self.fsck else (),
             repair=(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
         )
-
-    def _mount(self, options: str) -> dict[str, Any]:
-        helper = {"helper": self.helper} if self.helper else {}
-        return {"fstype": self.fstype, "options": options, **helper}
 
     def reading(self) -> RecoveryKind:
         """A recovery that reports the tree and reads every file through the guest's kernel."""

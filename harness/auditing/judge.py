@@ -7,12 +7,11 @@ import shlex
 from types import TracebackType
 from typing import Self
 
-from postcrash._core import Recording
 from postcrash.apps import CHECK_LIMITS, Application, CheckResult, Folder, Limits, Sandbox, SandboxError
 from postcrash.harness.auditing.catalogued import catalogued, require_built, require_installed
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.recorded import provenance
 from postcrash.model import History
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -20,12 +19,8 @@ from postcrash.reports.text import visible
 
 CHECKS_AT_ONCE = 3 * (os.cpu_count() or 1)
 """The kernel waits while it makes and removes a sandbox, so more checks than there are CPUs keep them busy."""
-ABOUT = "application"
-"""In a recording's metadata: what is needed to judge once more."""
-ACKNOWLEDGED = "acknowledged"
-"""In a recording's metadata: the lines of the first of two crashes, which its check is told of."""
-TEST = "test"
-"""In a recording's metadata: the test of pytest whose function is the check. Only pytest can judge once more."""
+ABOUT, ACKNOWLEDGED, TEST = "application", "acknowledged", "test"
+"""What a recording's metadata say of an audit: fields of `Provenance`."""
 
 
 class ApplicationJudge(FolderJudge):
@@ -114,17 +109,14 @@ def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
 
     An application of the catalogue is taken from this machine's own catalogue.
     """
-    recording = Recording(store.recording_path(state_below(finding) or finding.recording))
-    metadata = json.loads(recording.metadata)
-    told, test = metadata.get(ABOUT), metadata.get(TEST)
-    if isinstance(test, str):
-        raise UsageError(f"{finding.id}: its check is a function of a test: run  {test_command(test)}")
-    if not isinstance(told, dict):
+    recorded = provenance(store, finding)
+    if recorded.test is not None:
+        raise UsageError(f"{finding.id}: its check is a function of a test: run  {test_command(recorded.test)}")
+    application = recorded.application
+    if application is None:
         raise UsageError(f"{finding.id}: its recording does not say which application it is of")
-    application = Application(**told)
     known = catalogued(application)
     if known is not None:
         require_installed(known)
         require_built(known)
-    before = metadata.get(ACKNOWLEDGED)
-    return ApplicationJudge(known or application, acknowledged=None if before is None else tuple(map(str, before)))
+    return ApplicationJudge(known or application, acknowledged=recorded.acknowledged)

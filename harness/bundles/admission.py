@@ -13,21 +13,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 import pydantic
-from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass as checked
 
 from postcrash._core import Interval, Recording, intervals, write_state
-from postcrash.apps import Application
 from postcrash.harness.auditing import folder_judge
 from postcrash.harness.auditing.catalogued import catalogued
 from postcrash.harness.auditing.judge import ABOUT, TEST
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.recorded import described_target
-from postcrash.harness.examination.recording import RECORDERS
 from postcrash.harness.expectations.difference import PREFIX
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.findings.minimize import plan_of
@@ -75,13 +71,13 @@ class Parts:
     def facts(self) -> Json:
         """What a manifest says of them and can be checked, as decoded JSON."""
         finding, recorded = self.finding, json.loads(Recording(self.of_workload).metadata)
-        about = recorded.get(ABOUT)
+        application = Provenance.from_wire(recorded).application
         told = {
             **{"finding": finding.id, "state": finding.state, "kernel": finding.kernel, "guest": finding.guest},
             "recording": _content(self.recording),
             "below": None if self.below is None else _content(self.below),
             "base": {"id": image_id(self.base_digest), "digest": self.base_digest, "bytes": self.base.stat().st_size},
-            "application": None if about is None else about["name"],
+            "application": None if application is None else application.name,
             "target": asdict(_target(recorded, finding)),
         }
         plain: Json = json.loads(json.dumps(told))
@@ -98,22 +94,6 @@ def _target(recorded: Json, finding: Finding) -> Target:
 def _content(path: Path) -> Json:
     digest = Recording(path).digest
     return {"id": recording_id(digest), "digest": digest, "bytes": path.stat().st_size}
-
-
-@checked(frozen=True, config=ConfigDict(extra="ignore"))
-class _Recorded:
-    """What postcrash reads in a recording's metadata."""
-
-    base: str
-    recorder: str
-    held: Annotated[int, Field(strict=True, ge=0, lt=2**64)] | None
-    asked: str | None = None
-    application: Application | None = None
-
-    def __post_init__(self) -> None:
-        for name in (self.recorder, self.asked or self.recorder):
-            if name not in RECORDERS:
-                raise ValueError(f"there is no recorder {name!r}")
 
 
 def as_found(finding: Finding) -> Finding:
@@ -137,7 +117,7 @@ def _admitted(parts: Parts) -> Finding:
     _check_cost(recording)
     _check_cost(of_workload)
     metadata = json.loads(of_workload.metadata)
-    recorded = pydantic.TypeAdapter(_Recorded).validate_python(metadata)
+    recorded = Provenance.from_wire(metadata)
     target = _target(metadata, finding)
     workload = parse_workload(finding.workload_text, finding.workload_name)
     _check_text(finding, target)
@@ -172,7 +152,7 @@ def _check_text(finding: Finding, target: Target) -> None:
             raise RefusedError(f"expected text that can be printed, found {shown(text)}")
 
 
-def _check_ids(parts: Parts, recording: Recording, of_workload: Recording, recorded: _Recorded) -> None:
+def _check_ids(parts: Parts, recording: Recording, of_workload: Recording, recorded: Provenance) -> None:
     finding = parts.finding
     state = "" if finding.is_of_run else state_id(finding.recording, finding.interval, finding.choices)
     if state:
@@ -221,7 +201,7 @@ def _check_judge(name: str) -> None:
         raise RefusedError(f"there is no judge {shown(name)}")
 
 
-def _check_programs(finding: Finding, workload: Workload, recorded: _Recorded) -> None:
+def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) -> None:
     """Programs must be those of an application of the catalogue, and none is run to see the finding again."""
     if not workload.runs_programs and finding.checker != folder_judge.NAME:
         return
@@ -255,9 +235,15 @@ def _check_identity(parts: Parts, target: Target, recorded: Json) -> None:
 
 
 def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> str:
-    """The id that a finding must have if its workload was `recorded` so. Raises ValueError, UsageError or KeyError."""
+    """The id that a finding must have if its workload was `recorded` so. Raises ValueError or UsageError."""
     plan = plan_of(
-        finding, target, base=base, kernel=finding.kernel, guest=finding.guest, recoveries=None, recorded=recorded
+        finding,
+        target,
+        base=base,
+        kernel=finding.kernel,
+        guest=finding.guest,
+        recoveries=None,
+        recorded=Provenance.from_wire(recorded),
     )
     about = {name: recorded[name] for name in (ABOUT, TEST) if name in recorded}
     recover = None if finding.is_of_run else RecoveryKind.from_wire(finding.recover)

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import postcrash
-from postcrash.harness.auditing.judge import ABOUT
 from postcrash.harness.bundles.admission import Parts, RefusedError, admitted, as_found
 from postcrash.harness.bundles.archive import write_archive
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
-from postcrash.harness.examination.recorded import recorded_base, recorded_how
+from postcrash.harness.examination.recorded import provenance, recorded_base
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.naming import named
@@ -123,7 +122,7 @@ def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
         script = reproducers_of(finding, target, session.store)[0].text
     except NoCommandError as error:
         left_out.append(f"a shell script: {error}")
-    if ABOUT in recorded_how(session.store, finding):
+    if provenance(session.store, finding).application is not None:
         left_out.append("the files of the application and of its check: they come with postcrash")
     return BundleNotes(package, config, script, tuple(left_out))
 

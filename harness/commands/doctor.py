@@ -170,7 +170,7 @@ def _blktrace(session: Session) -> str:
     with scratch() as folder, Machine(session.settings) as machine:
         out, trace = Path(folder, "recording.pcr"), Path(folder, "trace")
         workload = WorkloadBuilder().sync().build("sync")
-        machine.record(base.path, TARGETS[0].mount_wire(), workload, out, {}, blktrace=trace)
+        machine.record(base.path, TARGETS[0].mount, workload, out, {}, blktrace=trace)
         return f"{len(read_events(trace.read_bytes()))} events of one run"
 
 
@@ -181,7 +181,7 @@ def _log_writes(session: Session) -> str:
     settings = settings_for_recorders(session.settings, [DM_LOG_WRITES])
     with Machine(settings) as machine, scratch() as folder:
         out = folder / "recording"
-        record(machine, base.path, target.mount_wire(), workload, out, {}, held=None, recorder=DM_LOG_WRITES)
+        record(machine, base.path, target.mount, workload, out, {}, held=None, recorder=DM_LOG_WRITES)
         fua = sum(event[0] == "write" and event[4] for event in Recording(out).events())
         return f"{fua} FUA writes seen on {target.name}"
 

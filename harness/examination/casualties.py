@@ -1,6 +1,5 @@
 """Lost guests: the note on each one, and the finding if one workload loses two guests."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from postcrash.harness.errors import LostAtWork
 from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict, Workload
 from postcrash.model.operation import PROGRAMS
@@ -64,7 +64,7 @@ def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
     recorded = Recording(recording)
     finding = _finding(plan, recorded, lost, message)
     result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel, plan.guest)
-    result.device = json.loads(recorded.metadata)["device"]
+    result.device = Provenance.of(recorded).device
     reason = f"the workload did not come to its end: {message}"
     names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
     result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}

@@ -5,7 +5,6 @@ of these states is settled and recovered for real, and the crashes within this r
 recording is the recording of the recovery. The finding's base is the id of the crash state.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from postcrash._core import BELOW, Recording, write_state
 from postcrash.checkers import recovery
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination.judges import Opinion, unless_unread
+from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.events import IntervalReport, RecoveredState
 from postcrash.harness.guests.machine import Machine, Source
@@ -135,7 +135,7 @@ def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source |
     _, interval, choices = parse_state_id(finding.base)
     path = store.recording_path(below)
     known = Recording(path)
-    under = Source(path, store.base_path(json.loads(known.metadata)["base"]), finding.model)
+    under = Source(path, store.base_path(Provenance.of(known).base), finding.model)
     with scratch() as folder:
         image = folder / "image"
         write_state(known, under.base, finding.model, interval, list(choices), image)

@@ -1,6 +1,5 @@
 """One workload on one target, from recording to verdicts: the unit of work of `characterize` and `check`."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.judging import OpinionMemo, Opinions
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.recorded import about_target
 from postcrash.harness.examination.recording import record
 from postcrash.harness.examination.result import Examination, Extent, Ruling, Witness, instants_of
@@ -51,7 +51,7 @@ def examine(
         **plan.about,
         "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",
     }
-    mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
+    mount, workload, how = plan.target.mount, plan.workload, plan.how
     machine.take_lost()  # by an earlier workload that had no examination, because a program or an operation failed
     try:
         ran = record(
@@ -131,7 +131,7 @@ class _Examiner:
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.how.model, plan.kernel)
         self._result.guest = plan.guest
-        self._result.device = json.loads(self._recording.metadata)["device"]
+        self._result.device = Provenance.of(self._recording).device
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()

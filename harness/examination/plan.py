@@ -65,7 +65,7 @@ class Plan:
         """
         wire = recover.by_kernel().to_wire() if recover else {"map": False}
         parts = (
-            *(self.target.name, json.dumps(self.target.mount_wire()), self.base.id, self.kernel, self.guest),
+            *(self.target.name, json.dumps(self.target.mount.to_wire()), self.base.id, self.kernel, self.guest),
             *(self.workload.to_text(), self.how.model, self.how.recorder, str(self.how.held)),
             *(json.dumps(wire, sort_keys=True), str(within_recovery), judge, message),
             *([json.dumps(dict(self.about), sort_keys=True)] if self.about else []),

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from postcrash._core import Recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.provenance import Provenance
+from postcrash.harness.wire import WireError
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
@@ -14,8 +16,19 @@ from postcrash.targets import BaseImage, Target, TargetFileError, target_of
 _FIELDS = "target_fields"
 
 
-def recorded_how(store: Store, finding: Finding) -> Json:
-    """The metadata of the recording of the finding's workload: `held`, `recorder` and more.
+def provenance(store: Store, finding: Finding) -> Provenance:
+    """How the finding's workload was recorded.
+
+    Raises StoreError if the recording is not in the store, and UsageError if it is damaged.
+    """
+    try:
+        return Provenance.from_wire(_metadata(store, finding))
+    except WireError as error:
+        raise UsageError(f"the recording of {finding.id}: {error}") from error
+
+
+def _metadata(store: Store, finding: Finding) -> Json:
+    """The metadata of the recording of the finding's workload.
 
     Raises StoreError if the recording is not in the store, and UsageError if it is damaged.
     """
@@ -37,7 +50,7 @@ def recorded_target(store: Store, finding: Finding) -> Target | None:
     Raises UsageError if the recording or the description is damaged.
     """
     try:
-        return described_target(recorded_how(store, finding), finding)
+        return described_target(_metadata(store, finding), finding)
     except NotInStoreError:
         return None
 
@@ -57,5 +70,5 @@ def recorded_base(store: Store, finding: Finding) -> BaseImage:
 
     Raises StoreError if the recording or the image is not in the store, and UsageError if the recording is damaged.
     """
-    id = recorded_how(store, finding)["base"]
+    id = provenance(store, finding).base
     return BaseImage(store.base_path(id), id)

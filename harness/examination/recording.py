@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError
@@ -20,6 +20,7 @@ from postcrash.recorders.agreement import UNSTABLE, compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import behind_set_up
 from postcrash.reports.store.plain import Json
+from postcrash.targets import Mount
 
 _DISAGREEMENTS_SHOWN = 3
 _RUNS_MAX = 3
@@ -31,7 +32,7 @@ class Job:
     """A workload to run on a base image. `mount` says how to mount it; `held` seeds its held-back completions."""
 
     base: Path
-    mount: dict[str, Any]
+    mount: Mount
     workload: Workload
     held: int | None
 
@@ -128,7 +129,7 @@ def settings_for_recorders(settings: MachineSettings, recorders: Iterable[str]) 
 def record(
     machine: Machine,
     base: Path,
-    mount: dict[str, Any],
+    mount: Mount,
     workload: Workload,
     out: Path,
     metadata: Json,
@@ -188,7 +189,7 @@ def _merge(below: Path, log: Path, out: Path, metadata: Json, job: Job, *, log_s
             return False
         agreement = compare(
             *(rest or (disk, above)),
-            is_stable=job.mount["fstype"] not in UNSTABLE,
+            is_stable=job.mount.fstype not in UNSTABLE,
             is_threaded=job.workload.runs_programs,
         )
         _refuse(job.workload, agreement.disagreements)

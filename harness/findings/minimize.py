@@ -11,7 +11,8 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.recorded import recorded_base, recorded_how
+from postcrash.harness.examination.provenance import Provenance
+from postcrash.harness.examination.recorded import provenance, recorded_base
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
 from postcrash.harness.expectations.reference import judges_of
@@ -19,7 +20,6 @@ from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload
-from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, RecoveryKind, Target
@@ -65,10 +65,10 @@ def plan_of(
     kernel: str,
     guest: str,
     recoveries: int | None,
-    recorded: Json,
+    recorded: Provenance,
     judges: tuple[Judge, ...] = (),
 ) -> Plan:
-    """The plan to examine the finding's workload as it was examined before (see `recorded_how`), with only `judges`.
+    """The plan to examine the finding's workload as it was examined before, with only `judges`.
 
     If the finding shows only after a repair, the crash states are also mounted alone, to check that this stays so. If
     guests were lost while they ran the workload, nothing is recovered: running the workload is enough.
@@ -94,8 +94,8 @@ def plan_of(
             finding.model,
             Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
             depth=1 if below is None else 2,
-            held=recorded["held"],
-            recorder=recorded.get("asked") or recorded["recorder"],
+            held=recorded.held,
+            recorder=recorded.recorder_again,
         ),
     )
 
@@ -155,7 +155,7 @@ def minimized_on(
     Workloads begin with the base image that the store keeps: no program runs that a recording names.
     """
     target, store, kernel = session.target_of(finding), session.store, session.kernel.label
-    recorded, base = recorded_how(store, finding), recorded_base(store, finding)
+    recorded, base = provenance(store, finding), recorded_base(store, finding)
     plan = plan_of(
         finding, target, base=base, kernel=kernel, guest=session.guest(), recoveries=recoveries, recorded=recorded
     )

@@ -8,7 +8,7 @@ from postcrash.harness.examination.casualties import doing
 from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
-from postcrash.harness.examination.recorded import recorded_how
+from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.files.scratch import scratch
@@ -41,17 +41,17 @@ def _answers(
 def _settings(session: Session, finding: Finding) -> MachineSettings:
     if not finding.is_of_run:
         return session.settings
-    return settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+    return settings_for_recorders(session.settings, [provenance(session.store, finding).recorder])
 
 
 def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[Verdict, str]:
     """VIOLATED if two guests in a row are lost while they run the finding's workload, as before."""
-    how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
-    mount = session.target_of(finding).mount_wire()
+    how, workload = provenance(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
+    mount = session.target_of(finding).mount
     with scratch() as folder:
         out = folder / "run.pcr"
         try:
-            record(machine, source.base, mount, workload, out, {}, held=how["held"], recorder=how["recorder"])
+            record(machine, source.base, mount, workload, out, {}, held=how.held, recorder=how.recorder)
         except GuestLostError as error:
             return Verdict.VIOLATED, f"{doing(workload, error.lost)}: {error}"
     if machine.take_lost():
@@ -65,7 +65,7 @@ def judge_of(session: Session, machine: Machine, under: Source | None, finding: 
     if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
         yield judge_again(machine, under, finding)
         return
-    how = Exploration(finding.model, recorder=recorded_how(session.store, finding)["recorder"])
+    how = Exploration(finding.model, recorder=provenance(session.store, finding).recorder)
     with judges_of(session, finding, session.target_of(finding), how) as judges:
         yield next(iter(judges), None) if finding.casualty is None else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from postcrash.harness.budget import is_over
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress, run_plan
-from postcrash.harness.examination.recorded import recorded_how
+from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
@@ -79,7 +79,7 @@ class FollowUp:
 
     def _smallest(self, planned: PlannedPart, session: Session, finding: Finding, cause: str) -> Finding:
         """The finding of the same cause in the smallest workload. A finding of another cause is another failure."""
-        settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+        settings = settings_for_recorders(session.settings, [provenance(session.store, finding).recorder])
         with Spare(settings, self.until) as machine:
             return minimized_on(
                 *(machine, session, finding, planned.how.budget.recoveries, False, self.progress),
@@ -98,10 +98,10 @@ class FollowUp:
 
     def _recordings(self, planned: PlannedPart, session: Session, cause: str, finding: Finding) -> Share:
         """Record and explore the workload anew, on the disk on which the failure was found."""
-        how = recorded_how(session.store, finding)
-        settings = settings_for_recorders(session.settings, [how["recorder"]])
+        how = provenance(session.store, finding)
+        settings = settings_for_recorders(session.settings, [how.recorder])
         with plan_of_part(planned, session) as (plan, _), Spare(settings, self.until) as machine:
-            again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=how["held"]))
+            again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=how.held))
             results = [
                 machine.twice(lambda: run_plan(again, machine, session.store, self.progress, fresh=True))
                 for _ in range(self.confirm)

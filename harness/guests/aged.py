@@ -30,7 +30,7 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, gues
     `guest` is the digest of the guests that `settings` start, because other guests may age an image in another way.
     Raises InfrastructureError, and UsageError if the files do not fit.
     """
-    made_by = repr((fresh.id, target.mount_wire(), target.aged_mib, guest))
+    made_by = repr((fresh.id, target.mount.to_wire(), target.aged_mib, guest))
     stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
     known = known_image(folder, stem)
     if known is not None:
@@ -40,7 +40,7 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, gues
     try:
         with tempfile.TemporaryDirectory(prefix=".aged-", dir=folder) as scratch, Machine(settings) as machine:
             recording, image = Path(scratch) / "recording", Path(scratch) / "image"
-            machine.record(fresh.path, target.mount_wire(), _ageing(length), recording, {})
+            machine.record(fresh.path, target.mount, _ageing(length), recording, {})
             last = intervals(Recording(recording), fresh.path, _MODEL)[-1].index
             write_state(Recording(recording), fresh.path, _MODEL, last, [], image)
             _to_garbage(image, length)

@@ -52,7 +52,7 @@ from postcrash.model.argument import LINE_BYTES_MAX
 from postcrash.model.operation import PROGRAMS
 from postcrash.model.validation import shown
 from postcrash.reports.store.plain import Json
-from postcrash.targets import RecoveryKind
+from postcrash.targets import Mount, RecoveryKind
 
 M = TypeVar("M", bound=Message)
 _TERMINATION_TIMEOUT_S = 5
@@ -186,7 +186,7 @@ class Machine:
     def record(
         self,
         base: Path,
-        mount: Json,
+        mount: Mount,
         workload: Workload,
         out: Path,
         metadata: Json,
@@ -218,7 +218,7 @@ class Machine:
         )
         ran = _as_run(workload, recorded.transcripts)
         if recorded.failed is not None:
-            raise _failure(ran, recorded.failed, mount["fstype"])
+            raise _failure(ran, recorded.failed, mount.fstype)
         if log is not None:
             shutil.copyfile(self._log, log)
         return ran

@@ -1,7 +1,7 @@
 """Supervisors: programs under which a target's workloads run, in guests that see this machine's files."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,27 +11,28 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.model import Workload
 from postcrash.model.operation import PROGRAMS, RUN_UNFLUSHED, WATCH, Operation
+from postcrash.targets import Mount
 
 MOUNT_POINT = "/mnt"
 """Where guests have the target (harness/guests/agent)."""
 
 
-def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
-    """What the agent gets to run `workload`. `mount` is of `Target.mount_wire`. Raises InfrastructureError,
-    and UsageError for flushes that are left out under a supervisor.
+def run_to_wire(mount: Mount, workload: Workload) -> dict[str, Any]:
+    """What the agent gets to run `workload`.
+
+    Raises InfrastructureError, and UsageError for flushes that are left out under a supervisor.
 
     A supervisor runs the programs of the workload. If there are no programs, it runs all operations after the set-up.
     """
-    plain = {name: value for name, value in mount.items() if name != "supervisor"}
-    wire = {"mount": plain, **workload.to_wire()}
-    if "supervisor" not in mount:
+    wire = {"mount": replace(mount, supervisor="").to_wire(), **workload.to_wire()}
+    if not mount.supervisor:
         return wire
     network = "tun" if workload.runs_programs else "none"
     box = ["run", "--fs", MOUNT_POINT, *show_checkout(), "--network", network, "--"]
-    supervisor = [str(_binary(mount["supervisor"])), *box]
+    supervisor = [str(_binary(mount.supervisor)), *box]
     if workload.runs_programs:
         return {**wire, "ops": [_supervised(operation, supervisor).to_wire() for operation in workload.ops]}
-    return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount["fstype"]]}
+    return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount.fstype]}
 
 
 def show_checkout() -> list[str]:

@@ -31,5 +31,5 @@ def said_by(machine: Machine, folder: Path, script: str, target: str = "ext4-jou
     # Nobody may be in the file system when it is given to a box.
     file.write_text(f"exec 2>&1; cd /; xs='{XSYNC}'; cp {shlex.quote(str(ATTEMPTS))} /mnt/attempts.py\n{script}\n")
     workload = Workload("xsync", (), (Operation(RUN, value=f"cd /; exec sh {file}", seconds=SECONDS),))
-    ran = machine.record(base.path, chosen.mount_wire(), workload, folder / "recording.pcr", {})
+    ran = machine.record(base.path, chosen.mount, workload, folder / "recording.pcr", {})
     return [operation.value for operation in ran.operations if operation.word == SAYS]

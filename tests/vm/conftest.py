@@ -125,7 +125,7 @@ def recording_in(folder: Path, machine: Machine) -> Record:
         target = target_named(on) if isinstance(on, str) else on
         base = base_image(target, cache_folder() / "bases")
         out = folder / f"{target.name}-{workload.name}.pcr"
-        machine.record(base.path, target.mount_wire(), workload, out, {}, held)
+        machine.record(base.path, target.mount, workload, out, {}, held)
         return RecordedWorkload(target, workload, Source(out, base.path, model))
 
     return run

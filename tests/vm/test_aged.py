@@ -31,7 +31,7 @@ def test_what_is_written_goes_between_old_files(machine: Machine, settings: Mach
     assert aged == aged_image(target, fresh, settings, KERNEL, tmp_path)
     workload, areas = WorkloadBuilder().begin().creat("A").append("A", 3 << 20).sync().build("fits"), []
     for base in (fresh, aged):
-        machine.record(base.path, target.mount_wire(), workload, out, {})
+        machine.record(base.path, target.mount, workload, out, {})
         areas.append(written_areas(Recording(out)))
     assert areas[1] > areas[0] + 9, "gaps are of 100 KiB"
     source = Source(out, aged.path, "cache")
@@ -41,7 +41,7 @@ def test_what_is_written_goes_between_old_files(machine: Machine, settings: Mach
     assert shown.tree["A"].segments == simulate(workload)[-1]["A"].segments
     too_much = WorkloadBuilder().begin().creat("A").append("A", 6 << 20).sync().build("too-much")
     with pytest.raises(UsageError, match="ENOSPC"):
-        machine.record(aged.path, target.mount_wire(), too_much, out, {})
+        machine.record(aged.path, target.mount, too_much, out, {})
 
 
 def test_what_the_old_files_held_is_garbage(settings: MachineSettings, tmp_path: Path) -> None:

@@ -395,7 +395,7 @@ def test_folders_are_those_of_brute_force(machine: Machine, name: str, tmp_path:
     command = "printf '%09000d' 7 >f; sync f; printf 12345678 | dd of=f bs=4 seek=1500 conv=notrunc; mv f g; echo done"
     workload = Workload("w", (), (Operation(RUN, value=command), Operation("sync")))
     base, recording = base_image(target, tmp_path).path, tmp_path / "run.pcr"
-    ran = machine.record(base, target.mount_wire(), workload, recording, {})
+    ran = machine.record(base, target.mount, workload, recording, {})
     assert [str(operation) for operation in ran.ops[1:]] == ["says done", "ends", "sync"]
     recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
     source = Source(recording, base, "cache")

@@ -69,7 +69,7 @@ def test_blktrace_sees_what_the_crash_disk_sees(qemu: Machine, tmp_path: Path, n
     target = target_named(name)
     base = base_image(target, cache_folder() / "bases")
     out, traced = tmp_path / "recording.pcr", tmp_path / "trace"
-    qemu.record(base.path, target.mount_wire(), WORKLOAD, out, {}, blktrace=traced)
+    qemu.record(base.path, target.mount, WORKLOAD, out, {}, blktrace=traced)
     content = traced.read_bytes()
     recorded, seen = steps_of_recording(Recording(out)), steps_of_trace(read_blktrace(content))
     assert seen == recorded
@@ -93,4 +93,4 @@ def test_a_kernel_without_blktrace_says_so(machine: Machine, tmp_path: Path) -> 
     target = target_named("ext2")
     base = base_image(target, cache_folder() / "bases")
     with pytest.raises(InfrastructureError, match="this kernel has no debugfs, which blktrace needs"):
-        machine.record(base.path, target.mount_wire(), WORKLOAD, tmp_path / "x.pcr", {}, blktrace=tmp_path / "trace")
+        machine.record(base.path, target.mount, WORKLOAD, tmp_path / "x.pcr", {}, blktrace=tmp_path / "trace")

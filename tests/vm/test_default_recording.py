@@ -80,7 +80,7 @@ def test_a_recording_has_each_bio_as_the_file_system_made_it(
     workload = builder.fsync("file-0").rename("file-1", "old").fsync("old").build("several").with_tail()
     target, out, watched.log = target_named(name), tmp_path / "run.pcr", tmp_path / "log"
     base = base_image(target, cache_folder() / "bases")
-    record(watched, base.path, target.mount_wire(), workload, out, {}, held=None, recorder=Exploration().recorder)
+    record(watched, base.path, target.mount, workload, out, {}, held=None, recorder=Exploration().recorder)
     recording = Recording(out)
     trace = crash_disk.trace(recording)
     assert trace.durable is not None
@@ -116,7 +116,7 @@ def test_what_a_flush_covers_does_not_depend_on_the_host(
             shapes: Counter[Shape] = Counter()
             while lead(shapes) < LEAD:
                 assert shapes.total() < RUNS, f"no recording is the usual one: {sorted(shapes.values())}"
-                machine.record(base.path, target.mount_wire(), workload, out, {})
+                machine.record(base.path, target.mount, workload, out, {})
                 shapes[tuple(together(out))] += 1
             usual.append(max(shapes, key=shapes.__getitem__))
     assert usual == usual[:1] * 3

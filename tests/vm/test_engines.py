@@ -60,7 +60,7 @@ def recorded_by(machine: Machine, target_name: str, workload: Workload, out: Pat
     """A recording made on `machine`."""
     target = target_named(target_name)
     base = base_image(target, cache_folder() / "bases")
-    machine.record(base.path, target.mount_wire(), workload, out, {})
+    machine.record(base.path, target.mount, workload, out, {})
     return RecordedWorkload(target, workload, Source(out, base.path, "cache"))
 
 
@@ -146,7 +146,7 @@ def test_a_silent_guest_is_asked_where_it_is(qemu_settings: MachineSettings, tmp
     target = target_named("ext4-current")
     base = base_image(target, cache_folder() / "bases")
     with Machine(hasty) as machine, pytest.raises(GuestLostError, match="hangs") as raised:
-        machine.record(base.path, target.mount_wire(), WORKLOADS[0], tmp_path / "recording.pcr", {})
+        machine.record(base.path, target.mount, WORKLOADS[0], tmp_path / "recording.pcr", {})
     stacks = raised.value.lost.stacks
     assert re.search(r"sysrq: Show Regs(?s:.*)RIP: 0010:", stacks), stacks
     assert "Show Blocked State" in stacks

@@ -59,7 +59,7 @@ def test_an_fsync_that_does_nothing(forgetful: Machine, tmp_path: Path, later: s
     target = target_named("ext4-current")
     base = base_image(target, cache_folder() / "bases")
     out = tmp_path / "recording.pcr"
-    forgetful.record(base.path, target.mount_wire(), workload, out, {}, None)
+    forgetful.record(base.path, target.mount, workload, out, {}, None)
     found = objections(forgetful, RecordedWorkload(target, workload, Source(out, base.path, "cache")), count)
     assert found
     assert all(message.startswith("fsync a (operation 7) had returned, but ") for message in found)

@@ -31,7 +31,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Operation, Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
-from postcrash.targets import base_image, load_target, target_named
+from postcrash.targets import Mount, base_image, load_target, target_named
 from postcrash.workloads import Grammar, WorkloadSpace
 from postcrash.workloads.grammar import Point, Template
 
@@ -201,9 +201,7 @@ def test_a_drive_that_drops_one_flush_is_found(
     """The last flush before `fsync .` returns is dropped, as if the drive had not been asked for it."""
     honest = Machine.record
 
-    def record(
-        machine: Machine, base: Path, mount: dict[str, Any], workload: Workload, out: Path, *more: Any
-    ) -> Workload:
+    def record(machine: Machine, base: Path, mount: Mount, workload: Workload, out: Path, *more: Any) -> Workload:
         ran = honest(machine, base, mount, workload, out, *more)
         for number, operation in enumerate(workload.operations):
             if str(operation) == "fsync .":

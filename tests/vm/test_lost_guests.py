@@ -121,4 +121,4 @@ def test_a_file_system_that_stays_mounted_is_said(settings: MachineSettings, tmp
     base = base_image(target, cache_folder() / "bases")
     workload = Workload("covers", (), (Operation(RUN, value=f'python3 -c "{COVERS}"', seconds=30),))
     with Machine(settings) as machine, pytest.raises(InfrastructureError, match="is still mounted somewhere"):
-        machine.record(base.path, target.mount_wire(), workload, tmp_path / "recording.pcr", {})
+        machine.record(base.path, target.mount, workload, tmp_path / "recording.pcr", {})

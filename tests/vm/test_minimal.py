@@ -14,7 +14,7 @@ from postcrash.harness.examination.campaign import Crew, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.recorded import recorded_how
+from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
@@ -80,7 +80,7 @@ def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: 
         kernel=KERNEL,
         guest=KERNEL,
         recoveries=RECOVERIES,
-        recorded=recorded_how(store, finding),
+        recorded=provenance(store, finding),
         judges=judges_named([finding.checker]),
     )
     with Spare(settings) as machine, TerminalProgress(None) as progress:

@@ -121,7 +121,7 @@ def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Pat
     out, log, traced = folder / "recording.pcr", folder / "log", folder / "trace"
     start = blklogwrites.Position.end_of(watched.qemu_log) if watched.qemu_log else None
     blktrace = traced if watched.qemu_log else None
-    watched.machine.record(base.path, target.mount_wire(), workload, out, {}, log=log, blktrace=blktrace)
+    watched.machine.record(base.path, target.mount, workload, out, {}, log=log, blktrace=blktrace)
     recording = Recording(out)
     below, above = [crash_disk.trace(recording)], dm_log_writes.trace(log, recording.disk_sectors)
     if watched.qemu_log is None or start is None:
@@ -322,7 +322,7 @@ def test_a_recording_with_fua(watched: WatchedGuest, tmp_path: Path, journaled: 
     target = target_named(journaled)
     base = base_image(target, cache_folder() / "bases")
     out = tmp_path / "recording.pcr"
-    record(watched.machine, base.path, target.mount_wire(), SMALL, out, {}, held=None, recorder=DM_LOG_WRITES)
+    record(watched.machine, base.path, target.mount, SMALL, out, {}, held=None, recorder=DM_LOG_WRITES)
     trace = crash_disk.trace(Recording(out))
     assert [mark.word for mark in trace.marks] == ["started", "returned"] * len(SMALL.operations)
     commits = [number for number, request in enumerate(trace.requests) if is_commit(request) and request.fua]

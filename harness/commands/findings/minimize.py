@@ -6,7 +6,7 @@ from rich.console import Console
 from postcrash.harness.budget import Budget
 from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.examination.recorded import recorded_how
+from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.files.output import write_json, write_text
 from postcrash.harness.findings.minimize import MinimalFinding, minimized_on
@@ -56,7 +56,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
 
 def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> MinimalFinding:
     """Minimize `finding` with progress on the terminal."""
-    settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+    settings = settings_for_recorders(session.settings, [provenance(session.store, finding).recorder])
     with Spare(settings) as machine, TerminalProgress(None) as progress:
         return minimized_on(machine, session, finding, recoveries, fresh, progress)
 

@@ -21,7 +21,7 @@ from postcrash.harness.guests.machine import Machine
 from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_workload
 from postcrash.properties import Property
 from postcrash.properties.conformance import check_property
-from postcrash.targets import Rule, load_target
+from postcrash.targets import Mount, Rule, load_target
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +131,7 @@ def test_the_recorder_is_one() -> None:
     recorder: Recorder = defined("a recorder", "Patient")()
     assert recorder.name == "patient"
     machine = create_autospec(Machine, instance=True)
-    job = Job(Path("base"), {}, parse_workload("sync", "w"), None)
+    job = Job(Path("base"), Mount("ext4", ""), parse_workload("sync", "w"), None)
     assert recorder.can_record(machine)
     recorder.record(machine, job, Path("out"), {})
     machine.record.assert_called_once_with(job.base, job.mount, job.workload, Path("out"), {}, 1)

@@ -158,7 +158,7 @@ def test_a_target_of_the_catalogue_mounts_as_it_does(made: Made) -> None:
         {"fsck": ["/sbin/e2fsck", "-y", "/dev/vda"]},
         {"mount": {"fstype": "hostfs", "options": "/"}},
         {"mount": {"fstype": "ext4", "options": ""}},
-        {"mount": {**ORIGINAL.mount_wire(), "helper": ["/bin/sh"]}},
+        {"mount": {**ORIGINAL.mount.to_wire(), "helper": ["/bin/sh"]}},
         {"walk": "yes"},
     ],
 )

@@ -18,6 +18,7 @@ from postcrash.targets import BaseImage, Rule, Target, target_named
 
 RULE = Rule(statement="It may lose names.", source="its manual", denies=("names-*",))
 BASE = "b-0123456789abcdef"
+HOW = {"base": BASE, "recorder": "crash-disk", "held": None}
 MINE = replace(target_named("ext4-current"), name="mine", options="commit=1", rules={"loses-names": RULE})
 
 
@@ -66,7 +67,7 @@ def test_a_description_that_is_damaged_is_refused(store: Store, recorded: Callab
 
 
 def test_the_base_image_is_the_one_in_the_store(store: Store, recorded: Callable[..., Any], tmp_path: Path) -> None:
-    finding = recorded({"base": BASE})
+    finding = recorded(HOW)
     with pytest.raises(StoreError, match=f"there is no base image {BASE}"):
         recorded_base(store, finding)
     (image := tmp_path / "image").write_bytes(b"image")
@@ -76,4 +77,4 @@ def test_the_base_image_is_the_one_in_the_store(store: Store, recorded: Callable
 
 def test_a_base_image_is_nowhere_else(store: Store, recorded: Callable[..., Any]) -> None:
     with pytest.raises(StoreError, match="expected a base image's id"):
-        recorded_base(store, recorded({"base": "../../etc/passwd"}))
+        recorded_base(store, recorded({**HOW, "base": "../../etc/passwd"}))

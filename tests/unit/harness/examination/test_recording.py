@@ -19,6 +19,7 @@ from postcrash.harness.examination.recording import (
 )
 from postcrash.model import Workload, parse_workload
 from postcrash.model.operation import RUN, Operation
+from postcrash.targets import Mount
 
 from .fake_machine import WRITE_AND_FLUSH, FakeLog, FakeMachine
 
@@ -28,7 +29,7 @@ WORKLOAD = parse_workload("creat a\n", "w")
 def recorded(folder: Path, *, fua: bool) -> Recording:
     out = folder / "run.pcr"
     machine = FakeMachine(WRITE_AND_FLUSH, log=FakeLog(fua))
-    record(machine, folder, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=DM_LOG_WRITES)  # type: ignore[arg-type]
+    record(machine, folder, Mount("ext4", ""), WORKLOAD, out, {}, held=None, recorder=DM_LOG_WRITES)  # type: ignore[arg-type]
     return Recording(out)
 
 
@@ -44,7 +45,7 @@ def test_the_recording_has_fua_and_says_so(tmp_path: Path) -> None:
 def test_by_default_dm_log_writes_records_where_it_is_there(tmp_path: Path, has_log_disk: bool, wanted: str) -> None:
     machine = FakeMachine(WRITE_AND_FLUSH, log=FakeLog(fua=True) if has_log_disk else None)
     out = tmp_path / "run.pcr"
-    record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
+    record(machine, tmp_path, Mount("ext4", ""), WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
     metadata = json.loads(Recording(out).metadata)
     assert (metadata["recorder"], metadata["device"]) == (wanted, recorder_named(wanted).device)
 
@@ -64,7 +65,7 @@ def test_what_does_not_agree_is_run_again_and_then_given_up(
     out, log = tmp_path / "run.pcr", FakeLog(fua=True, agrees_from=agrees_from)
     machine = FakeMachine(WRITE_AND_FLUSH, log=log)
     with nullcontext() if is_recorded else pytest.raises(RecordersDisagreeError):
-        record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
+        record(machine, tmp_path, Mount("ext4", ""), WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
     assert (log.runs, out.exists()) == (6, is_recorded)  # twice each time, because the log must have the set-up too
 
 
@@ -87,7 +88,7 @@ def test_each_workload_is_recorded_in_its_own_order(tmp_path: Path) -> None:
             return super().record(base, mount, workload, out, metadata, None, **more)
 
     record(
-        *(Machine(WRITE_AND_FLUSH), tmp_path, {"fstype": "ext4"}, WORKLOAD, tmp_path / "run.pcr", {}),  # type: ignore[arg-type]
+        *(Machine(WRITE_AND_FLUSH), tmp_path, Mount("ext4", ""), WORKLOAD, tmp_path / "run.pcr", {}),  # type: ignore[arg-type]
         held=1,
         recorder=CRASH_DISK,
     )

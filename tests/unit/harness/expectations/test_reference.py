@@ -64,7 +64,7 @@ def having(monkeypatch: pytest.MonkeyPatch, *labels: str) -> None:
 def judge_of(here: Here, checker: str) -> DifferenceJudge:
     """The judge of a finding whose base image is in the store."""
     path, image = here.store.scratch(), here.store_folder / "image"
-    write_recording(path, 64, json.dumps({"base": BASE}), [])
+    write_recording(path, 64, json.dumps({"base": BASE, "recorder": "crash-disk", "held": None}), [])
     id = recording_id(Recording(path).digest)
     here.store.adopt_recording(path, id)
     image.write_bytes(b"image")

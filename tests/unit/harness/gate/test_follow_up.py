@@ -76,7 +76,7 @@ def test_a_new_failure_that_cannot_be_followed_up_stays_as_it_is(
 
     for name in ("replay", "Spare"):
         monkeypatch.setattr(module, name, fails)
-    monkeypatch.setattr(module, "recorded_how", lambda *_: {"recorder": "crash-disk"})
+    monkeypatch.setattr(module, "provenance", lambda *_: SimpleNamespace(recorder="crash-disk"))
     monkeypatch.setattr(module, "settings_for_recorders", lambda *_: None)
     planned: Any = SimpleNamespace(kernel="a kernel", application=None, how=SimpleNamespace(budget=None))
     notes: list[str] = []
