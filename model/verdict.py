@@ -1,7 +1,6 @@
-"""Verdicts, what they cover, and the exit codes of the command line."""
+"""Verdicts, and the exit codes of the command line."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 
 NO_TIME_FOR_CHECKS = "the budget has no time for more checks"
@@ -41,40 +40,3 @@ class Verdict(IntEnum):
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on all of them. Raises `ValueError` if there are none, because nothing judged is not a pass."""
     return max(verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """What a verdict covers.
-
-    states      crash states, exactly
-    recoveries  recoveries that were run for them
-    outcomes    different observations among them, summed over workloads
-    workloads   workloads that were recorded
-    model       name of the device model
-    bound       what limited the exploration; empty if the whole space was covered; several are joined by `; `
-    """
-
-    states: int
-    recoveries: int
-    outcomes: int
-    workloads: int
-    model: str
-    bound: str = ""
-
-    def __add__(self, other: "Certificate") -> "Certificate":
-        """The certificate for both. Raises `ValueError` if they are about different device models."""
-        if self.model != other.model:
-            raise ValueError(f"certificates of different device models: {self.model!r} and {other.model!r}")
-        return Certificate(
-            self.states + other.states,
-            self.recoveries + other.recoveries,
-            self.outcomes + other.outcomes,
-            self.workloads + other.workloads,
-            self.model,
-            "; ".join(sorted(_bounds(self.bound) | _bounds(other.bound))),
-        )
-
-
-def _bounds(joined: str) -> set[str]:
-    return set(joined.split("; ")) - {""}

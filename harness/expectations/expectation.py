@@ -7,14 +7,12 @@ from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.judges import CheckerJudge, Judge, PropertyJudge
 from postcrash.harness.expectations.contract import Contract
-from postcrash.model import Verdict
+from postcrash.model import Persistence, Verdict
 from postcrash.properties import PROPERTIES, TORN_BLOCKS, Property, property_named
 from postcrash.properties.kinds import Durable
 from postcrash.properties.promises import practice_of, said_of, standing_text
 from postcrash.targets import Target
 
-_BY_OPEN_FLAGS = frozenset({"D-osync-data", "D-odsync-data"})
-"""Properties of calls that are durable when they return, because of how the file was opened."""
 DOCUMENTS, PRACTISED, CONTRACT = "documents", "practice", "contract"
 KERNEL, TARGET = "kernel", "target"
 LEVELS = {
@@ -105,4 +103,10 @@ def _documented(target: Target, model: str) -> tuple[Property, ...]:
 
 
 def _is_for_durability(prop: Property) -> bool:
-    return isinstance(prop, Durable) and (bool(prop.barriers) or prop.name in _BY_OPEN_FLAGS)
+    return isinstance(prop, Durable) and (bool(prop.barriers) or _is_by_open_flag(prop))
+
+
+def _is_by_open_flag(prop: Durable) -> bool:
+    """Whether its operations are durable when they return because of how the file was opened, as with O_SYNC."""
+    selected = ((workload, group) for workload in prop.workloads() for group in prop.selected(workload))
+    return all(workload.operations[group[-1]].form.persistence is Persistence.OWN for workload, group in selected)

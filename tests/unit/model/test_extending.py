@@ -90,6 +90,27 @@ class Copy:
         return ran.stdout
 
 
+USES = {
+    "a property": "from postcrash.properties import Property\n\nused: Property = LINK_THEN_UNLINK\n",
+    "a checker": "from postcrash.checkers import Checker\n\nused: Checker = NoSockets()\n",
+    "a recorder": "from postcrash.harness.examination.recording import Recorder\n\nused: Recorder = Patient()\n",
+}
+"""By a section's title: code that uses what its example defines."""
+
+
+def test_the_types_of_the_examples_are_right(tmp_path: Path) -> None:
+    """Examples are checked as the project's own code is, and are what the project takes."""
+    for number, (title, use) in enumerate(USES.items()):
+        (tmp_path / f"example{number}.py").write_text(f"{example(title)}\n{use}", encoding="utf-8")
+    mypy = [sys.executable, "-m", "mypy", "--strict", *map(str, tmp_path.iterdir())]
+    ran = subprocess.run(mypy, cwd=PROJECT, capture_output=True, encoding="utf-8", check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_every_example_of_python_is_used() -> None:
+    assert PAGE.count("```python") == len(USES)
+
+
 def defined(title: str, name: str) -> Any:
     """The object of that name that the section's example defines."""
     scope: dict[str, Any] = {"__name__": "example"}
@@ -133,7 +154,7 @@ def test_the_recorder_is_one() -> None:
     machine = create_autospec(Machine, instance=True)
     job = Job(Path("base"), Mount("ext4", ""), parse_workload("sync", "w"), None)
     assert recorder.can_record(machine)
-    recorder.record(machine, job, Path("out"), {})
+    assert recorder.record(machine, job, Path("out"), {}) is machine.record.return_value
     machine.record.assert_called_once_with(job.base, job.mount, job.workload, Path("out"), {}, 1)
 
 

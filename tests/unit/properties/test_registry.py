@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from postcrash.model import History, Tree, Workload, parse_workload, simulate
+from postcrash.model.history import trees_of
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties import (
     GROUPS,
     HOTDEP13,
@@ -18,6 +20,8 @@ from postcrash.properties import (
 )
 from postcrash.properties.conformance import check_property, crash_free, spoilt
 from postcrash.properties.family import family
+from postcrash.properties.kinds import Atomic
+from postcrash.properties.selection import WRITING, is_within
 
 ALL = pytest.mark.parametrize("checked", PROPERTIES, ids=lambda checked: checked.name)
 
@@ -73,7 +77,24 @@ def test_names_are_unique_and_groups_are_none_of_them() -> None:
     names = [checked.name.casefold() for checked in PROPERTIES]
     assert len(set(names)) == len(names)
     assert set(names).isdisjoint({*GROUPS, "all"})
-    assert {checked.name for checked in PROPERTIES} >= TORN_BLOCKS
+
+
+def writes_within(checked: Property, unit_bytes: int) -> bool:
+    """Whether it is about the atomicity of writes, each of which lies in one unit."""
+    return isinstance(checked, Atomic) and all(
+        workload.operations[index].word in WRITING
+        and is_within(unit_bytes)(workload.operations[index], trees_of(workload)[index])
+        for workload in checked.workloads()
+        for index, *_ in checked.selected(workload)
+    )
+
+
+def test_properties_about_a_block_are_known() -> None:
+    """A sector never tears, so that a property about sectors is none of them."""
+    about_blocks = {checked.name for checked in PROPERTIES if writes_within(checked, BLOCK_BYTES)}
+    assert (
+        about_blocks - {checked.name for checked in PROPERTIES if writes_within(checked, SECTOR_BYTES)} == TORN_BLOCKS
+    )
 
 
 def test_properties_are_chosen_by_name_and_group() -> None:
