@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +31,9 @@ from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
 from postcrash.reports.numbers import allow_large_numbers
 from postcrash.targets import base_image, target_named
+
+if TYPE_CHECKING:
+    from postcrash._core import NewEvent
 
 EPOCH_COMMITS = 10
 BUDGET = Budget(recoveries=1_000_000, seconds=600)
@@ -80,7 +83,7 @@ def free_sectors(image: Path, used: set[int], sectors: int) -> Iterator[int]:
                     yield from range(block * BLOCK_SECTORS, (block + 1) * BLOCK_SECTORS, sectors)
 
 
-def lengthened(recording: Recording, image: Path, shape: Shape) -> Iterator[tuple[object, ...]]:
+def lengthened(recording: Recording, image: Path, shape: Shape) -> Iterator["NewEvent"]:
     """The events of `recording` with the writes of `shape` among them, each completed at once."""
     events = recording.events()
     used = {event[2] // BLOCK_SECTORS for event in events if event[0] in ("write", "zero")}
@@ -95,7 +98,7 @@ def lengthened(recording: Recording, image: Path, shape: Shape) -> Iterator[tupl
             data = struct.pack("<Q", ident) * (shape.write_bytes // 8)
             yield "write", ident, next(places), data, False, False
             yield "complete", ident
-        yield (*event[:3], recording.data(number), *event[4:]) if event[0] == "write" else event
+        yield (*event[:3], recording.data(number), event[4], event[5]) if event[0] == "write" else event
 
 
 def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Path) -> Figures:

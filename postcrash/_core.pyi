@@ -10,10 +10,26 @@ Choices are pairs (component, version); a component that is not named has versio
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
-Event = tuple[Any, ...]
-CallNote = tuple[Any, ...]
+Mark = tuple[Literal["started"], int] | tuple[Literal["returned"], int, int] | tuple[Literal["durable"]]
+"""("started", operation), ("returned", operation, errno), or ("durable",): the set-up is."""
+Request = tuple[Literal["zero"], int, int, int, bool] | tuple[Literal["flush"], int] | tuple[Literal["complete"], int]
+"""("zero", id, sector, sectors, discard), ("flush", id), or ("complete", id): the request of that id is."""
+Event = Mark | Request | tuple[Literal["write"], int, int, int, bool, bool]
+"""What a recording has: marks, requests, and ("write", id, sector, sectors, fua, preflush)."""
+CallNote = tuple[int, Literal["call-begins"], int, str, str] | tuple[int, Literal["call-ends"], int, int]
+"""(events before it, "call-begins", thread, program, call), or (events before it, "call-ends", thread, result)."""
+NewEvent = (
+    Mark
+    | Request
+    | tuple[Literal["write"], int, int, bytes, bool, bool]
+    | tuple[Literal["call-begins"], int, str, str]
+    | tuple[Literal["call-ends"], int, int]
+)
+"""What can be written to a recording: a write has its data, and notes of calls stand where they belong."""
+Content = tuple[Literal["data"], int, bytes] | tuple[Literal["zeros"], int, int]
+"""("data", sector, bytes) or ("zeros", sector, sectors)."""
 Choices = Sequence[tuple[int, int]]
 
 BELOW: int
@@ -37,11 +53,8 @@ class Recording:
         """Notes of the system calls that programs made on the target, in their order."""
     def data(self, event: int) -> bytes:
         """Data of the write that is event number `event`; IndexError for any other event."""
-    def contents(self, end: int) -> list[tuple[Any, ...]]:
-        """What the sectors that were written before event number `end` hold then: ascending, in the longest runs.
-
-        A run is ("data", sector, bytes) or ("zeros", sector, sectors).
-        """
+    def contents(self, end: int) -> list[Content]:
+        """What the sectors that were written before event number `end` hold then: ascending, in the longest runs."""
 
 class Interval:
     """The crash states of one crash interval, which are the same at each of its instants."""
@@ -144,8 +157,8 @@ class DeviceModel:
     def prose(self) -> str:
         """What the drive does, in words."""
 
-def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Iterable[Event]) -> None:
-    """Write a recording of `events`, one by one, where a write is ("write", id, sector, data, fua, preflush)."""
+def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Iterable[NewEvent]) -> None:
+    """Write a recording of `events`, one by one."""
 
 def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict[str, Any]:
     """What the log of a disk with `disk_sectors` (512 B) holds.

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 from postcrash._core import Recording
 from postcrash.recorders.matches import Agreement
 
-Event = tuple[Any, ...]
-_MARKS = frozenset({"started", "returned", "durable"})
+if TYPE_CHECKING:
+    from postcrash._core import Content, Mark, NewEvent
 
 
-def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) -> Iterator[Event]:
+def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) -> Iterator["NewEvent"]:
     """Events for `write_recording`, from a crash disk's recording and its agreement with a trace from above virtio-blk.
 
     The flushes that FUA writes became are gone, and a FUA write is completed where its flush was. The traces must
@@ -19,18 +19,17 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
     been written at once, in the order of the disk, so that they are the same in every run. No request may be under way
     at `start`.
     """
-    events = recording.events()
+    marks = list(_marks(recording))
     ids = count()
-    yield from (event for event in events[:start] if event[0] in _MARKS)
+    yield from (mark for number, mark in marks if number < start)
     yield from _written(recording.contents(start), ids)
-    timed: list[tuple[float, int, Event]] = [
-        (number, 0, event) for number, event in enumerate(events) if number >= start and event[0] in _MARKS
-    ]
+    timed: list[tuple[float, int, NewEvent]] = [(number, 0, mark) for number, mark in marks if number >= start]
     for found in sorted(agreement.placed, key=lambda found: found.submitted):
         id, request = next(ids), found.request
-        event: Event
+        event: NewEvent
         match request.kind:
             case "write":
+                assert request.data is not None
                 event = ("write", id, request.sector, request.data, request.fua, False)
             case "flush":
                 event = ("flush", id)
@@ -42,15 +41,25 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
     yield from (event for _, _, event in sorted([*timed, *_calls(recording, start)], key=lambda item: item[:2]))
 
 
-def _calls(recording: Recording, start: int) -> Iterator[tuple[float, int, Event]]:
+def _marks(recording: Recording) -> Iterator[tuple[int, "Mark"]]:
+    """The marks, each with its place among the events."""
+    for number, event in enumerate(recording.events()):
+        if event[0] == "started" or event[0] == "returned" or event[0] == "durable":
+            yield number, event
+
+
+def _calls(recording: Recording, start: int) -> Iterator[tuple[float, int, "NewEvent"]]:
     """The notes of calls, each between the events where it stands."""
-    for number, (events, *note) in enumerate(recording.calls()):
-        if events >= start:
-            yield events - 0.5, number, tuple(note)
+    for number, note in enumerate(recording.calls()):
+        if note[0] >= start:
+            yield note[0] - 0.5, number, note[1:]
 
 
-def _written(contents: list[tuple[Any, ...]], ids: Iterator[int]) -> Iterator[Event]:
-    for kind, sector, content in contents:
+def _written(contents: list["Content"], ids: Iterator[int]) -> Iterator["NewEvent"]:
+    for content in contents:
         id = next(ids)
-        yield ("write", id, sector, content, False, False) if kind == "data" else ("zero", id, sector, content, False)
+        if content[0] == "data":
+            yield ("write", id, content[1], content[2], False, False)
+        else:
+            yield ("zero", id, content[1], content[2], False)
         yield ("complete", id)

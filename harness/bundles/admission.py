@@ -29,6 +29,7 @@ from postcrash.harness.files.scratch import scratch
 from postcrash.harness.findings.minimize import plan_of
 from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import History, Observation, Workload, parse_workload
+from postcrash.model.units import BLOCK_SECTORS
 from postcrash.model.validation import first_objection, shown
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.plain import Json
@@ -137,7 +138,7 @@ def _admitted(parts: Parts) -> Finding:
 def _check_cost(recording: Recording) -> None:
     """Crash states are counted in time and memory that grow with the blocks in flight at each event."""
     events = recording.events()
-    blocks = sum(event[3] // 8 + 1 for event in events if event[0] in ("write", "zero"))
+    blocks = sum(event[3] // BLOCK_SECTORS + 1 for event in events if event[0] in ("write", "zero"))
     if recording.disk_sectors > DISK_SECTORS_MAX:
         raise RefusedError(f"its disk has {recording.disk_sectors} sectors; guests have {DISK_SECTORS_MAX}")
     if blocks * len(events) > COST_MAX:

@@ -3,10 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from postcrash._core import Recording
 from postcrash.reports.explanation.comparison import error_name
 from postcrash.reports.store.explained import ExplainedCall
+
+if TYPE_CHECKING:
+    from postcrash._core import CallNote
 
 CALLS_MAX = 40
 """How many calls are shown, the last ones."""
@@ -56,20 +60,21 @@ def calls_before(recording: Recording, crash: int) -> list[ProgramCall]:
     under_way: dict[int, int] = {}
     for place, note in _placed(recording, crash):
         match note:
-            case ("call-begins", int(thread), str(program), str(text)):
+            case (_, "call-begins", thread, program, text):
                 under_way[thread] = len(calls)
                 calls.append(ProgramCall(len(calls) + 1, thread, program, text, place))
-            case ("call-ends", int(thread), int(result)):
+            case (_, "call-ends", thread, result):
                 index = under_way.pop(thread)
                 calls[index] = replace(calls[index], ends=place, result=result)
     return calls
 
 
-def _placed(recording: Recording, crash: int) -> Iterator[tuple[float, tuple[object, ...]]]:
+def _placed(recording: Recording, crash: int) -> Iterator[tuple[float, "CallNote"]]:
     """The notes with their places. Those between the same two events are as far from each other as from these."""
-    notes = [(events, note) for events, *note in recording.calls() if events <= crash]
-    together = Counter(events for events, _ in notes)
+    notes = [note for note in recording.calls() if note[0] <= crash]
+    together = Counter(note[0] for note in notes)
     passed: Counter[int] = Counter()
-    for events, note in notes:
+    for note in notes:
+        events = note[0]
         passed[events] += 1
-        yield events - 1 + passed[events] / (together[events] + 1), tuple(note)
+        yield events - 1 + passed[events] / (together[events] + 1), note

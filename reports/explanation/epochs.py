@@ -8,12 +8,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from postcrash._core import Interval, Recording
 from postcrash.model import Workload
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.explanation.block_content import describe, written_by
 from postcrash.reports.store.explained import Epoch, ExplainedWrite, WriteStatus
+
+if TYPE_CHECKING:
+    from postcrash._core import Event
 
 EPOCHS_MAX = 40
 STABLE_EPOCHS_MAX = 3
@@ -209,23 +213,23 @@ class _Walk:
         self._is_recorded = False
         self._during = 0
 
-    def take(self, index: int, event: tuple[object, ...]) -> None:
+    def take(self, index: int, event: "Event") -> None:
         """Go on to the event number `index`."""
         match event:
-            case ("write", int(ident), int(sector), int(sectors), fua, preflush):
+            case ("write", ident, sector, sectors, fua, preflush):
                 if preflush:
                     self._flush(ident)
                 flags = " ".join(name for name, given in (("PREFLUSH", preflush), ("FUA", fua)) if given)
                 # A write that still waits for its own flush is not in flight yet.
-                waits = bool(preflush) and ident not in self._completed
+                waits = preflush and ident not in self._completed
                 self._submit(index, "write", sector, sectors, flags, "lost" if waits else "stable")
-            case ("zero", _, int(sector), int(sectors), discard):
+            case ("zero", _, sector, sectors, discard):
                 self._submit(index, "discard" if discard else "write-zeroes", sector, sectors, "")
-            case ("flush", int(ident)):
+            case ("flush", ident):
                 self._flush(ident)
-            case ("complete", int(ident)) if ident in self._flushing:
+            case ("complete", ident) if ident in self._flushing:
                 self._flushing.pop(ident).ended = "flush"
-            case ("started", int(operation)):
+            case ("started", operation):
                 self._during = operation + 1
             case ("returned", *_):
                 self._during = 0

@@ -8,14 +8,17 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from postcrash._core import Interval, Recording
 from postcrash.reports.explanation.calls import ProgramCall
 from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
 from postcrash.reports.explanation.explanation import Crash, interval_of, shown_calls
 
-_Events = list[tuple[object, ...]]
+if TYPE_CHECKING:
+    from postcrash._core import Event
+
+_Events = list["Event"]
 
 
 class _Place(NamedTuple):
@@ -142,15 +145,15 @@ def _operations(events: _Events) -> list[tuple[int, _Place]]:
     spans: dict[int, _Place] = {}
     for index, event in enumerate(events):
         match event:
-            case ("started", int(operation)):
+            case ("started", operation):
                 spans[operation + 1] = _Place(index, None)
-            case ("returned", int(operation), _):
+            case ("returned", operation, _):
                 spans[operation + 1] = _Place(spans[operation + 1].start, index)
     return list(spans.items())
 
 
-def _is_flush(event: tuple[object, ...]) -> bool:
-    return event[0] == "flush" or (event[0] == "write" and bool(event[5]))
+def _is_flush(event: "Event") -> bool:
+    return event[0] == "flush" or (event[0] == "write" and event[5])
 
 
 def _origins(part: WritePart) -> set[int]:

@@ -52,9 +52,9 @@ def test_a_checkpoint_brings_what_a_commit_does_not(
     def found(text: str) -> bool:
         recording = Recording(record(target, parse_workload(text, "logged")).source.recording)
         events = recording.events()
-        writes = [number for number, event in enumerate(events) if event[0] == "write"]
-        recorded = [number for number in writes if number > events.index(("durable",))]
-        return any(brings(events[number][2], recording.data(number)) for number in recorded)
+        writes = [(number, event[2]) for number, event in enumerate(events) if event[0] == "write"]
+        recorded = [(number, sector) for number, sector in writes if number > events.index(("durable",))]
+        return any(brings(sector, recording.data(number)) for number, sector in recorded)
 
     assert not found(LOGGED)
     assert found(LOGGED + "checkpoint\n")

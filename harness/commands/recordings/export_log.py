@@ -14,6 +14,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.files.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadError, parse_workload
+from postcrash.recorders.dm_log_writes import NAME as DM_LOG_WRITES
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import is_recording_id
 
@@ -98,7 +99,7 @@ def _operations(metadata: Json) -> list[str]:
 
 def _imported_marks(metadata: Json, events: int) -> list[tuple[int, str]]:
     marks = []
-    for mark in metadata.get("marks") or [] if metadata.get("imported") == "dm-log-writes" else []:
+    for mark in metadata.get("marks") or [] if metadata.get("imported") == DM_LOG_WRITES else []:
         match mark:
             case {"event": int(event), "text": str(text)} if 0 <= event <= events:
                 marks.append((event, text))

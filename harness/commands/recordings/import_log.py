@@ -17,6 +17,7 @@ from postcrash.harness.files.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.model.units import SECTOR_BYTES
+from postcrash.recorders.dm_log_writes import NAME as DM_LOG_WRITES
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import recording_id
 from postcrash.reports.store.store import Store
@@ -103,7 +104,7 @@ def _keep(
         with base.open("rb") as file:  # copied, because images of the store never change, and this one is the user's
             base_id = image_id(copy_image(file, image))
         metadata = {
-            "imported": "dm-log-writes",
+            "imported": DM_LOG_WRITES,
             "log": log.name,
             "base": base_id,
             "device": "unknown: the log does not say",

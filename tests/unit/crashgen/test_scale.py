@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_a_write_in_flight_takes_little_more_than_its_place(tmp_path: Path) -> N
     for model, limit in (("cache", 4), ("ordered", 6)):
         peaks = []
         for writes in WRITES:
-            events = (("write", i, i, b"%512d" % i, False, False) for i in range(writes))
+            events: list[tuple[Any, ...]] = [("write", i, i, b"%512d" % i, False, False) for i in range(writes)]
             write_recording(recording, WRITES[1], "{}", [("durable",), *events])
             intervals, bits, peak = counted(recording, base, model)
             assert (intervals, bits) == (1, writes + 1 if model == "cache" else (writes + 1).bit_length())

@@ -288,14 +288,15 @@ def test_what_is_read_is_what_is_imported(tmp_path: Path, name: str) -> None:
     events = recording.events()
     read = read_dm_log_writes(LOGS / name, DISK_SECTORS)
     for entry, place in read:
-        match entry, events[place] if entry[0] != "mark" else ():
-            case ("write", sector, data, fua), found:
+        found: Any = events[place] if entry[0] != "mark" else ()
+        match entry:
+            case ("write", sector, data, fua):
                 sectors = len(data) // SECTOR_BYTES
                 assert (*found[:1], *found[2:]) == ("write", sector, sectors, fua, False)
                 assert recording.data(place) == data
-            case ("discard", sector, sectors), found:
+            case ("discard", sector, sectors):
                 assert (*found[:1], *found[2:]) == ("zero", sector, sectors, True)
-            case ("flush", _), found:
+            case ("flush", _):
                 assert found[0] == "flush"
     marks = [(place, entry[1]) for entry, place in read if entry[0] == "mark"]
     assert marks == scan_dm_log_writes(LOGS / name, DISK_SECTORS)["marks"]

@@ -1,6 +1,7 @@
 """The recording with FUA that two recorders' traces make."""
 
 from pathlib import Path
+from typing import Any
 
 from postcrash.recorders import crash_disk
 from postcrash.recorders.agreement import compare
@@ -18,7 +19,7 @@ def test_both_make_the_recording_with_fua(tmp_path: Path) -> None:
 
 def test_notes_of_calls_stay_where_they_were(tmp_path: Path) -> None:
     at = BELOW.index(("flush", 3))
-    notes = [("call-begins", 1, "sh", "sync()"), ("call-begins", 2, "sh", "sync()"), ("call-ends", 1, 0)]
+    notes: list[Any] = [("call-begins", 1, "sh", "sync()"), ("call-begins", 2, "sh", "sync()"), ("call-ends", 1, 0)]
     noted = [*BELOW[:at], *notes[:2], *BELOW[at : at + 2], notes[2], *BELOW[at + 2 :]]
     below = recording(tmp_path, "below.pcr", noted)
     made = list(events_with_fua(below, compare(crash_disk.trace(below), log_of(tmp_path, ABOVE))))

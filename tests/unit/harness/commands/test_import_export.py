@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_what_is_imported_can_be_exported_again(folder: Path) -> None:
 
 def test_operations_become_marks(folder: Path) -> None:
     write = ("write", 0, 8, b"A" * 512, False, False)
-    events = [
+    events: list[tuple[Any, ...]] = [
         *(("started", 0), ("returned", 0, 0), ("durable",), ("started", 1), write, ("complete", 0)),
         *(("returned", 1, 28), ("started", 2), ("flush", 1), ("write", 2, 8, b"B" * 512, False, False)),
     ]

@@ -267,7 +267,7 @@ def test_a_disk_that_is_too_large_is_not_copied(ext4: Path, monkeypatch: pytest.
 def test_the_image_is_first_that_of_the_crash_and_then_that_of_the_end(tmp_path: Path) -> None:
     base, path = tmp_path / "base.img", tmp_path / "made.pcr"
     base.write_bytes(b"a" * 4096 + stale(1, 4096) + b"c" * 8192)
-    events = [
+    events: list[tuple[Any, ...]] = [
         *(("write", 0, 8, b"x" * 512, False, False), ("complete", 0), ("durable",)),
         *(("write", 1, 0, b"y" * 1024, False, False), ("zero", 2, 16, 8, True)),
         ("write", 3, 1, b"z" * 512, False, False),

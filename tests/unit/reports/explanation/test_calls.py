@@ -62,7 +62,12 @@ def test_an_explanation_has_them_in_words(crash: Any, calling: Recording) -> Non
     ],
 )
 def test_each_result_has_words(tmp_path: Path, result: int, shown: str) -> None:
-    notes = [("durable",), ("call-begins", 1, "sh", "sync()"), ("call-ends", 1, result), ("flush", 1)]
+    notes: list[tuple[Any, ...]] = [
+        ("durable",),
+        ("call-begins", 1, "sh", "sync()"),
+        ("call-ends", 1, result),
+        ("flush", 1),
+    ]
     write_recording(tmp_path / "noted.pcr", 4096, "{}", notes)
     (call,) = calls_before(Recording(tmp_path / "noted.pcr"), 2)
     assert call.explained.result == shown

@@ -58,7 +58,7 @@ def test_the_marks_are_those_of_the_finding(crash: Any) -> None:
 def test_writes_of_the_set_up_that_are_in_flight_come_first(crash: Any, tmp_path: Path) -> None:
     early = ("write", 1, 800, b"\x01" * 4096, False, False)
     late = ("write", 3, 900, b"\x01" * 4096, False, False)
-    events = [early, ("durable",), ("complete", 1), ("started", 0), late]
+    events: list[tuple[Any, ...]] = [early, ("durable",), ("complete", 1), ("started", 0), late]
     write_recording(tmp_path / "odd.pcr", 4096, "{}", events)
     recording = Recording(tmp_path / "odd.pcr")
     last = intervals(recording, crash.base, "cache")[-1]
