@@ -37,6 +37,12 @@ def promised_option(command: _Command) -> _Command:
     return click.option("--promised", is_flag=True, help=help_text)(command)
 
 
+def fresh_option(command: _Command) -> _Command:
+    """`--fresh`."""
+    help_text = "Run workloads again that have a result in the store."
+    return click.option("--fresh", is_flag=True, help=help_text)(command)
+
+
 def one_disk_option(command: _Command) -> _Command:
     """`--one-disk`."""
     help_text = (
@@ -178,7 +184,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, text: str | N
 
 
 def exploration_options(command: _Command) -> _Command:
-    """The options that make up an `Exploration`, as the argument `how`; also `--guests` and `--fresh`."""
+    """The options that make up an `Exploration`, as the argument `how`; also `--guests`."""
     options = (
         click.option(
             "--held",
@@ -201,7 +207,6 @@ def exploration_options(command: _Command) -> _Command:
             show_default=True,
             help="2 also explores every crash within the recovery of each crash state (docs/crash-in-recovery.md).",
         ),
-        click.option("--fresh", is_flag=True, help="Run workloads again that have a result in the store."),
         click.option(
             "--seed",
             type=click.IntRange(0, 2**64 - 1),

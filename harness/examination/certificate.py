@@ -100,15 +100,15 @@ def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
     return [_with_trees(certificate, shortened).to_wire() for certificate in certificates]
 
 
-def certificates_of(run: Json) -> list[Certificate]:
-    """The certificates of a run in the store. Raises `StoreError` if they are damaged."""
+def certificates_of(told: Iterable[object]) -> list[Certificate]:
+    """The certificates that `certificates_to_wire` told. Raises `StoreError` if they are damaged."""
     entries: list[Any] = []
 
     def whole(tree: list[Any]) -> list[Any]:
         return [entries[entry] if isinstance(entry, int) else _added(entry, entries) for entry in tree]
 
     try:
-        return [_with_trees(Certificate.from_wire(wire), whole) for wire in run["certificates"]]
+        return [_with_trees(Certificate.from_wire(wire), whole) for wire in told]
     except (WireError, IndexError) as error:
         raise StoreError(f"damaged: a run is not what was put there: {error}") from error
 

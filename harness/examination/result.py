@@ -311,7 +311,7 @@ class Examination:
             covered_within=int(obj["covered_within"]),
             notes=list(obj["notes"]),
             findings=[finding(known) for known in obj["findings"]],
-            certificates=certificates_of(obj),
+            certificates=certificates_of(obj["certificates"]),
             **{name: obj[name] for name in COUNTS},
         )
         for name, ruling in obj["rulings"].items():

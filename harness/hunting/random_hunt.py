@@ -131,7 +131,7 @@ class _RandomHunt(Hunt[RandomSelection]):
 
     def _flush(self) -> None:
         if self._log:
-            self._batch[self._log_key()] = {"drafts": self._log, "findings": [], "certificates": []}
+            self._batch[self._log_key()] = {"drafts": self._log}
             self._parts += 1
         self._log = []
         super()._flush()

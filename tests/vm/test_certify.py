@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.examination.certificate import certificates_of
+from postcrash.harness.examination.certified_run import certified_runs
 from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.reports.store.store import Store
@@ -44,11 +44,11 @@ def test_every_prediction_is_confirmed(checked: Path, target: str) -> None:
 def test_a_certificate_that_mixes_up_two_outcomes_is_caught(machine: Machine, checked: Path) -> None:
     store = Store(checked / ".postcrash")
     recording = (checked / "ext4-current").read_text()
-    (run,) = (run for run in store.runs() if run["recording"] == recording)
-    several = [certificate for certificate in certificates_of(run) if len(certificate.outcomes) > 1]
+    (run,) = (run for run in certified_runs(store) if run.recording == recording)
+    several = [certificate for certificate in run.read_certificates() if len(certificate.outcomes) > 1]
     assert several
     certificates = [replace(certificate, outcomes=certificate.outcomes[::-1]) for certificate in several]
-    source = Source(store.recording_path(recording), store.base_path(run["base"]), run["model"])
+    source = Source(store.recording_path(recording), store.base_path(run.base), run.model)
     assert not all(trial.confirmed for trial in certify(machine, source, certificates, SAMPLES, seed=1, is_whole=False))
 
 

@@ -7,14 +7,13 @@ from rich.console import Console
 
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.examination.certificate import certificates_of
+from postcrash.harness.examination.certified_run import CertifiedRun, certified_runs
 from postcrash.harness.examination.certify import Trial
 from postcrash.harness.examination.certify import certify as run
 from postcrash.harness.files.output import write_json
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import state_id
 
 
@@ -40,14 +39,14 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
     Example:
       postcrash certify --samples 200 --seed 7
     """
-    runs = [run for run in session.store.runs() if run["certificates"] and id in (None, run["recording"])]
+    runs = [run for run in certified_runs(session.store) if id in (None, run.recording)]
     if not runs:
         if id is None:
             raise NothingSelectedError("the store has no certificates yet: run `check` or `characterize`")
         raise UsageError(f"the store has no certificate of a recording {id!r}")
-    made_here = [run for run in runs if run.get("guest") == session.guest()]
+    made_here = [run for run in runs if run.guest == session.guest()]
     if not made_here:
-        raise UsageError(_made_elsewhere(sorted({str(run.get("kernel")) for run in runs}), session.kernel.label))
+        raise UsageError(_made_elsewhere(sorted({run.kernel for run in runs}), session.kernel.label))
     trials = list(_trials(session, made_here, samples, seed))
     wrong = [(recording, trial) for recording, trial in trials if not trial.confirmed]
     shown = [state_id(recording, trial.interval, trial.choices) for recording, trial in wrong]
@@ -68,7 +67,7 @@ def _made_elsewhere(kernels: list[str], here: str) -> str:
     return f"the certificates were made on {', '.join(kernels)}, not on {here}: see --kernel"
 
 
-def _trials(session: Session, runs: list[Json], samples: int, seed: int) -> list[tuple[str, Trial]]:
+def _trials(session: Session, runs: list[CertifiedRun], samples: int, seed: int) -> list[tuple[str, Trial]]:
     chance = random.Random(seed)
     shares = [0] * len(runs)
     for _ in range(samples):
@@ -77,9 +76,9 @@ def _trials(session: Session, runs: list[Json], samples: int, seed: int) -> list
     with Machine(session.settings) as machine:
         for known, share in zip(runs, shares, strict=True):
             source = Source(
-                session.store.recording_path(known["recording"]), session.store.base_path(known["base"]), known["model"]
+                session.store.recording_path(known.recording), session.store.base_path(known.base), known.model
             )
-            is_whole = known["covered"] == known["states"]
-            found = run(machine, source, certificates_of(known), share, chance.randrange(2**32), is_whole=is_whole)
-            trials.extend((known["recording"], trial) for trial in found)
+            certificates, draw = known.read_certificates(), chance.randrange(2**32)
+            found = run(machine, source, certificates, share, draw, is_whole=known.is_whole)
+            trials.extend((known.recording, trial) for trial in found)
     return trials

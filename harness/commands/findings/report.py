@@ -11,7 +11,7 @@ from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.findings.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.certificate import certificates_of
+from postcrash.harness.examination.certified_run import certified_runs
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.tally import violating
@@ -158,7 +158,7 @@ def _statement(finding: Finding) -> str:
 
 def _states(session: Session, finding: Finding) -> str:
     """How many crash states of the workload break the judge."""
-    runs = [run for run in session.store.runs() if finding.id in run["findings"] and run["certificates"]]
+    runs = [run for run in certified_runs(session.store) if finding.id in run.findings]
     try:
         (judge,) = judges_named([finding.checker])
     except LookupError:
@@ -169,7 +169,7 @@ def _states(session: Session, finding: Finding) -> str:
         known = intervals(Recording(source.recording), source.base, finding.model)
     workload = parse_workload(finding.workload_text, finding.workload_name)
     try:
-        counted = violating(certificates_of(runs[-1]), known, workload, judge)
+        counted = violating(runs[-1].read_certificates(), known, workload, judge)
     except (ValueError, LookupError) as error:
         raise UsageError(f"a certificate of {finding.recording} does not fit it: {error}") from error
     if counted is None:

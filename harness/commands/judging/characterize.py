@@ -8,7 +8,13 @@ import click
 from rich.console import Console
 
 from postcrash.harness.commands.completion import complete_properties, complete_targets
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
+from postcrash.harness.commands.options import (
+    exploration_options,
+    fresh_option,
+    json_option,
+    kernel_options,
+    promised_option,
+)
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.contract import Contract
@@ -56,6 +62,7 @@ from postcrash.targets import TABLE_TARGETS, Target
     show_default=True,
     help=f"The strongest adversary. {'; '.join(f'{each.name.lower()}: {each.shown}' for each in BY_WORKLOAD)}.",
 )
+@fresh_option
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write the report, a page with every story; - is standard output.")

@@ -12,6 +12,7 @@ from postcrash.harness.commands.judging.checking import check_plan
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
+    fresh_option,
     json_option,
     kernel_options,
     promised_option,
@@ -65,6 +66,7 @@ UNTESTED = "–"
     "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same judge, as `minimize` does."
 )
 @expect_option("documents")
+@fresh_option
 @exploration_options
 @kernel_options
 @json_option

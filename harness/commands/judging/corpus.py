@@ -14,6 +14,7 @@ from postcrash.harness.commands.judging.characterize import kernel_names, target
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
+    fresh_option,
     json_option,
     kernel_options,
     kinds_options,
@@ -47,6 +48,7 @@ from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_
 @kinds_options
 @one_disk_option
 @expect_option(PRACTISED)
+@fresh_option
 @exploration_options
 @partial(time_option, minimizes=False)
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")

@@ -12,6 +12,7 @@ from postcrash.harness.commands.judging.hunted import print_hunted, to_json, ver
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
+    fresh_option,
     json_option,
     kernel_options,
     kinds_options,
@@ -114,6 +115,7 @@ ALL_SETUPS: Literal["all"] = "all"
 @one_disk_option
 @time_option
 @expect_option("practice")
+@fresh_option
 @exploration_options
 @kernel_options
 @json_option

@@ -84,7 +84,6 @@ def audit_command(
     one_disk: bool,
     how: Exploration,
     guests: int | None,
-    fresh: bool,
     json_file: str | None,
 ) -> int:
     """Run an application on a file system, crash it everywhere, and ask its check what is left.
@@ -93,7 +92,7 @@ def audit_command(
     between them. Or give --run and --check. Both commands start in the folder that is crashed. Each line that the first
     one prints acknowledges something. The second one finds the lines that had been printed before the crash in
     $POSTCRASH_ACKNOWLEDGED. A program with threads has other schedules each time it runs: --recordings.
-    An audit is always run anew, with --fresh or without: nobody knows all the files that your commands read.
+    An audit is always run anew: nobody knows all the files that your commands read.
 
     \b
     Examples:

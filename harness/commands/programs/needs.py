@@ -9,7 +9,7 @@ from postcrash.apps import Application
 from postcrash.apps.needs import ASSUMPTIONS, Extent, in_order
 from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.judging.characterize import targets_named
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.commands.options import exploration_options, fresh_option, json_option, kernel_options
 from postcrash.harness.commands.programs.applications import application_options, chosen_applications
 from postcrash.harness.commands.programs.audit import require_programs_run
 from postcrash.harness.commands.programs.needs_report import Advising, NeedsReport
@@ -67,6 +67,7 @@ from postcrash.targets import Target
 @click.option("--sarif", metavar="FILE", help="With --advise: write the advice as SARIF; - is standard output.")
 @click.option("--markdown", metavar="FILE", help="With --target: write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the lines of the sources; - is standard output.")
+@fresh_option
 @exploration_options
 @kernel_options
 @json_option

@@ -50,7 +50,6 @@ def synchrony(
     one_disk: bool,
     how: Exploration,
     guests: int | None,
-    fresh: bool,
     json_file: str | None,
 ) -> int:
     """Ask whether a program's output is true once it has left the machine, whenever the power fails.

@@ -24,13 +24,13 @@ def test_a_certificate_comes_back(fields: dict[str, Any], names: list[str]) -> N
     wire = json.loads(json.dumps(certificate.to_wire()))
     assert list(wire) == COUNTS + names
     assert (wire["states"], wire["instants"]) == (str(2**70), [{"event": 2, "started": 1, "returned": 0}])
-    assert certificates_of({"certificates": [wire]}) == [certificate]
+    assert certificates_of([wire]) == [certificate]
 
 
 def test_a_damaged_certificate_is_one_clear_error() -> None:
     wire = Certificate.of(interval_report(), RECOVER).to_wire()
     with pytest.raises(StoreError, match=r"Certificate\.covered: .*found 'few'"):
-        certificates_of({"certificates": [{**wire, "covered": "few"}]})
+        certificates_of([{**wire, "covered": "few"}])
 
 
 def test_an_entry_stands_in_the_store_once() -> None:
@@ -45,11 +45,11 @@ def test_an_entry_stands_in_the_store_once() -> None:
         [0, entries[3]],
     ]
     assert [each["observation"]["tree"] for each in run["certificates"][1]["outcomes"][:2]] == [[0, 1, 2], [0, 3]]
-    assert certificates_of(run) == certificates
+    assert certificates_of(run["certificates"]) == certificates
 
 
 @pytest.mark.parametrize("number", [7, -9])
 def test_a_number_of_no_entry_is_one_clear_error(number: int) -> None:
     certificate = Certificate.of(interval_report(([[0, 1]], {"mount_errno": 0, "tree": [number]})), RECOVER)
     with pytest.raises(StoreError, match="damaged"):
-        certificates_of({"certificates": [certificate.to_wire()]})
+        certificates_of([certificate.to_wire()])
