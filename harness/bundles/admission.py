@@ -35,7 +35,7 @@ from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, parse_state_id, recording_id, state_id
 from postcrash.reports.text import one_line
-from postcrash.targets import TARGETS, BaseImage, RecoveryKind, Target, image_id
+from postcrash.targets import TARGETS, BaseImage, Target, image_id
 from postcrash.targets.catalogue import SIZE_MIB_MAX
 
 DISK_SECTORS_MAX = SIZE_MIB_MAX * 2048
@@ -218,7 +218,7 @@ def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) 
 def _check_recovery(finding: Finding, target: Target) -> None:
     if finding.is_of_run:
         return
-    told = RecoveryKind.from_wire(finding.recover)
+    told = finding.recovery
     kind = target.recovery(walk=told.walk, fsck=bool(told.fsck), use=told.use_after, repair=told.is_repaired)
     own = replace(kind, map=told.map, bytes=told.bytes).to_wire()
     if json.loads(json.dumps(own)) != finding.recover:
@@ -247,7 +247,7 @@ def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> 
         recorded=Provenance.from_wire(recorded),
     )
     about = {name: recorded[name] for name in (ABOUT, TEST) if name in recorded}
-    recover = None if finding.is_of_run else RecoveryKind.from_wire(finding.recover)
+    recover = None if finding.is_of_run else finding.recovery
     is_within = state_below(finding) is not None
     return replace(plan, about=about).finding_id(finding.checker, finding.message, recover, within_recovery=is_within)
 

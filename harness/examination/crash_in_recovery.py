@@ -145,7 +145,7 @@ def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source |
 def judge_again(machine: Machine, under: Source, finding: Finding) -> SameRecovery:
     """The judge of a finding of `SameRecovery`."""
     _, interval, choices = parse_state_id(finding.base)
-    return judge_of(machine, under, interval, choices, RecoveryKind.from_wire(finding.recover))
+    return judge_of(machine, under, interval, choices, finding.recovery)
 
 
 def judge_of(

@@ -76,7 +76,7 @@ def plan_of(
     below = state_below(finding)
     kinds: tuple[RecoveryKind, ...] = ()
     if not finding.is_of_run:
-        known = RecoveryKind.from_wire(finding.recover)
+        known = finding.recovery
         ways = (False, True) if finding.message.endswith(ONLY_REPAIRED) else (known.is_repaired,)
         kinds = tuple(
             target.recovery(walk=known.walk, fsck=bool(known.fsck), use=known.use_after, repair=repair)

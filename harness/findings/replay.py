@@ -17,7 +17,6 @@ from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
 from postcrash.reports.store.records import Finding
-from postcrash.targets import RecoveryKind
 
 
 def replay(session: Session, finding: Finding, times: int, until: float | None = None) -> list[tuple[Verdict, str]]:
@@ -72,7 +71,7 @@ def judge_of(session: Session, machine: Machine, under: Source | None, finding: 
 
 def recovered(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
     """What the judge says of the finding's crash state when it is recovered once more. Raises HarnessError."""
-    executed = machine.execute(source, finding.interval, finding.choices, RecoveryKind.from_wire(finding.recover))
+    executed = machine.execute(source, finding.interval, finding.choices, finding.recovery)
     if executed.casualty is not None:
         return Verdict.UNDECIDED if judge else Verdict.VIOLATED, executed.casualty.what
     if judge is None:

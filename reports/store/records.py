@@ -18,6 +18,7 @@ from postcrash.reports.consoles import Casualty
 from postcrash.reports.numbers import DIGITS_MAX
 from postcrash.reports.store.explained import Explanation
 from postcrash.reports.store.plain import Json, PlainError, from_plain, to_plain
+from postcrash.targets import RecoveryKind
 
 Choices = tuple[tuple[int, int], ...]
 
@@ -161,6 +162,11 @@ class Finding:
     def is_repaired(self) -> bool:
         """Whether a program ran before the mount."""
         return bool(self.recover.get("repair"))
+
+    @property
+    def recovery(self) -> RecoveryKind:
+        """What guests do with the crash state. Raises ValueError if `recover` does not say it."""
+        return RecoveryKind.from_wire(self.recover)
 
     def to_json(self) -> Json:
         """As decoded JSON."""

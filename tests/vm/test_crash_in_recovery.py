@@ -25,7 +25,7 @@ from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Ou
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.store.store import Store
-from postcrash.targets import RecoveryKind, Target, base_image, target_named
+from postcrash.targets import Target, base_image, target_named
 
 from .command import ROOT, one_line, postcrash
 from .conftest import Record, RecordedWorkload, explored, intervals_of
@@ -159,7 +159,7 @@ def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_
             assert under is not None
             is_same = finding.checker == SameRecovery.name
             judge = judge_again(machine, under, finding) if is_same else judges_named([finding.checker])[0]
-            again = machine.execute(source, finding.interval, finding.choices, RecoveryKind.from_wire(finding.recover))
+            again = machine.execute(source, finding.interval, finding.choices, finding.recovery)
             history = History(plan.workload, finding.started, finding.returned)
             opinion = judge.opinion(history, Observation.from_wire(again.observation))
         assert opinion.verdict is Verdict.VIOLATED

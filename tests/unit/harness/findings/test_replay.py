@@ -43,7 +43,7 @@ def shown(**more: Any) -> ExecutionReport:
 def test_what_cannot_be_judged_does_not_count_as_fine(executed: ExecutionReport, judge: Any, verdict: Verdict) -> None:
     machine = SimpleNamespace(execute=lambda *_: executed)
     finding = SimpleNamespace(
-        **{"interval": 0, "choices": (), "recover": RECOVER.to_wire(), "started": 1, "returned": 1},
+        **{"interval": 0, "choices": (), "recovery": RECOVER, "started": 1, "returned": 1},
         **{"workload_text": "creat a\n", "workload_name": "w"},
     )
     assert recovered(machine, None, finding, judge)[0] is verdict  # type: ignore[arg-type]
