@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.checkers.links import Link, chain, parent
+from postcrash.checkers.links import Link, chain
 from postcrash.checkers.lives import lives
 from postcrash.model import History, Operation, Persistence
 from postcrash.model.simulate import ROOT_INODE
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import ROOT_PATH, parent
 from postcrash.properties.wording import operation_at
 
 Standing = frozenset[int | None]

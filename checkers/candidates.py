@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.inodes import Past, pasts
-from postcrash.checkers.links import parent
 from postcrash.model import History
+from postcrash.model.tree import parent
 
 
 class Candidates:

@@ -27,10 +27,11 @@ from typing import NamedTuple
 
 from postcrash.checkers.bindings import Barrier, Bindings, bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.links import Link, chain, link_of, parent, within
+from postcrash.checkers.links import Link, chain, link_of, within
 from postcrash.checkers.matching import Identity, identity
 from postcrash.checkers.obligations import Contents
 from postcrash.model import Entry, EntryType, History, Observation, Tree
+from postcrash.model.tree import parent
 
 
 class FsyncNames:

@@ -10,9 +10,8 @@ file system hides others (reiserfs keeps one of its own).
 from collections import Counter
 
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
-from postcrash.checkers.links import parent
 from postcrash.model import Entry, History, Observation
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import ROOT_PATH, parent
 
 
 class LinkCounts:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from postcrash.model import Tree
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import ROOT_PATH, parent
 
 
 class Link(NamedTuple):
@@ -15,11 +15,6 @@ class Link(NamedTuple):
 
     directory: int
     name: str
-
-
-def parent(path: str) -> str:
-    """The directory that holds `path`. The root holds itself."""
-    return path.rpartition("/")[0] or ROOT_PATH
 
 
 def within(folder: str, name: str) -> str:

@@ -10,10 +10,9 @@ from functools import cache
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.links import Link, chain, link_of, within
 from postcrash.checkers.matching import CouldBe, unmatched
-from postcrash.checkers.never_written import MADE_BY_MKFS
 from postcrash.model import Entry, Tree
 from postcrash.model.simulate import ROOT_INODE
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 Broken = tuple[int, str, str]

@@ -16,10 +16,7 @@ from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.inodes import Past, together
 from postcrash.checkers.origins import never
 from postcrash.model import Entry, History, Observation
-from postcrash.model.tree import ROOT_PATH
-
-MADE_BY_MKFS = frozenset({"lost+found"})
-"""Names in the root directory that mke2fs(8) and mkfs.f2fs(8) put there."""
+from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 
 
 class NeverWritten:

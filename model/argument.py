@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from postcrash.model.operation import HANDLE, Kind
+from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 
 KIB = 1024
@@ -35,8 +36,7 @@ NODES = ("fifo", "socket", "char", "block")
 """Special files."""
 XATTR_NAMESPACE = "user."
 """The namespace that observations show."""
-ROOT = "."
-RESERVED = (".postcrash", ".nilfs", ".aged", "lost+found")
+RESERVED = (".postcrash", ".nilfs", ".aged", *MADE_BY_MKFS)
 """Names in the root directory that are not listed: the agent's own file, nilfs2's, the folder of files that fill aged
 base images, and what mkfs makes."""
 RESERVED_ANYWHERE = ".postcrash-new"
@@ -110,7 +110,7 @@ def _file(text: str) -> str:
 
 
 def _file_or_root(text: str) -> str:
-    return text if text == ROOT else _file(text)
+    return text if text == ROOT_PATH else _file(text)
 
 
 def _handle(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import cast, get_args
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.pattern import TAG_MAX
 from postcrash.model.segments import BYTES, Segment, Segments, merged, write_of
-from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
+from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree, parent
 
 ENTRIES_MAX = 100_000
 SEGMENTS_MAX = 1_000_000
@@ -137,8 +137,8 @@ def _tree(wires: list[object]) -> Tree:
             raise ObservationError(f"tree[{i}].path", "a path that is not listed yet", entry.path)
         entries[entry.path] = entry
     for i, path in enumerate(entries):
-        parent = entries.get(path.rpartition("/")[0] or ROOT_PATH)
-        if parent is None or parent.type != "dir":
+        folder = entries.get(parent(path))
+        if folder is None or folder.type != "dir":
             raise ObservationError(f"tree[{i}].path", "a path below a listed directory", path)
     return Tree(entries.values())
 

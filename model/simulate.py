@@ -23,7 +23,7 @@ from postcrash.model.segments import (
     write_of,
     written,
 )
-from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
+from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree, is_below
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.model.workload import Workload
 
@@ -130,10 +130,6 @@ def _file(tree: Tree, path: str) -> Entry:
     return entry
 
 
-def _is_below(path: str, directory: str) -> bool:
-    return path.startswith(f"{directory}/")
-
-
 # Changing
 
 
@@ -158,7 +154,7 @@ def _without_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
 
 def _moved(tree: Tree, old: str, new: str) -> tuple[Changes, Changes]:
     """What moving `old` and everything below it takes away, and what it puts in."""
-    paths = [path for path in tree.paths() if path == old or _is_below(path, old)]
+    paths = [path for path in tree.paths() if path == old or is_below(path, old)]
     put = {new + path[len(old) :]: replace(tree[path], path=new + path[len(old) :]) for path in paths}
     return dict.fromkeys(paths), put
 
@@ -189,7 +185,7 @@ def _rmdir(tree: Tree, operation: Operation, _inode: int) -> Changes:
 
 
 def _check_empty(tree: Tree, directory: str) -> None:
-    if any(_is_below(path, directory) for path in tree.paths()):
+    if any(is_below(path, directory) for path in tree.paths()):
         raise _Refused("ENOTEMPTY")
 
 
@@ -216,7 +212,7 @@ def _rename(tree: Tree, operation: Operation, _inode: int) -> Changes:
     _check_parent(tree, old)
     _check_parent(tree, new)
     entry = _existing(tree, old)
-    if _is_below(new, old):
+    if is_below(new, old):
         raise _Refused("EINVAL")
     replaced = tree.get(new)
     if replaced is not None and replaced.inode == entry.inode:
@@ -231,7 +227,7 @@ def _replaced(tree: Tree, entry: Entry, replaced: Entry) -> dict[str, Entry | No
         if entry.type == "dir":
             raise _Refused("ENOTDIR")
         return _without_name(tree, replaced)
-    if _is_below(entry.path, replaced.path):
+    if is_below(entry.path, replaced.path):
         raise _Refused("ENOTEMPTY")
     if entry.type != "dir":
         raise _Refused("EISDIR")
@@ -245,7 +241,7 @@ def _exchange(tree: Tree, operation: Operation, _inode: int) -> Changes:
     _check_parent(tree, second)
     _existing(tree, first)
     _existing(tree, second)
-    if _is_below(first, second) or _is_below(second, first):
+    if is_below(first, second) or is_below(second, first):
         raise _Refused("EINVAL")
     taken_first, put_second = _moved(tree, first, second)
     taken_second, put_first = _moved(tree, second, first)

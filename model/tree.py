@@ -11,6 +11,8 @@ from postcrash.model.segments import Segment, Segments
 
 EntryType = Literal["file", "dir", "symlink", "fifo", "socket", "char", "block", "other"]
 ROOT_PATH = "."
+MADE_BY_MKFS = frozenset({"lost+found"})
+"""Names in the root directory that mke2fs(8) and mkfs.f2fs(8) put there."""
 
 _DELTA_MAX = 64
 UNREAD = "error:"
@@ -119,7 +121,7 @@ class Tree(Mapping[str, Entry]):
         """The first part that could not be read. None if everything was read. The search is done once."""
         if not self._unread:
             found = [unread for path in self.paths() if (unread := self[path].unread)]
-            self._unread = (min(found, key=lambda unread: _walk_order(unread.path), default=None),)
+            self._unread = (min(found, key=lambda unread: walk_order(unread.path), default=None),)
         return self._unread[0]
 
     def names(self, inode: int) -> list[str]:
@@ -138,7 +140,7 @@ class Tree(Mapping[str, Entry]):
         return entry
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self.paths(), key=_walk_order))
+        return iter(sorted(self.paths(), key=walk_order))
 
     def __len__(self) -> int:
         return self._length
@@ -156,8 +158,32 @@ def is_one_folder(trees: Sequence[Tree], path: str) -> bool:
     return len(inodes) == 1 and all(tree.names(inode) in ([], [path]) for tree in trees for inode in inodes)
 
 
-def _walk_order(path: str) -> tuple[str, ...]:
+def parent(path: str) -> str:
+    """The directory that holds `path`. The root holds itself."""
+    return path.rpartition("/")[0] or ROOT_PATH
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Whether `path` is in the directory, at any depth. The root is not asked for."""
+    return path.startswith(f"{directory}/")
+
+
+def walk_order(path: str) -> tuple[str, ...]:
+    """The key by which paths are sorted so that each directory comes before its entries."""
     return () if path == ROOT_PATH else tuple(path.split("/"))
 
 
-__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree", "Unread", "is_one_folder"]
+__all__ = [
+    "MADE_BY_MKFS",
+    "ROOT_PATH",
+    "Entry",
+    "EntryType",
+    "Segment",
+    "Segments",
+    "Tree",
+    "Unread",
+    "is_below",
+    "is_one_folder",
+    "parent",
+    "walk_order",
+]

@@ -1,11 +1,12 @@
 """Finds the appends of a workload to which P2 and P3 apply."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.model import History, Tree, Workload
+from postcrash.model import History, Workload
 from postcrash.model.segments import written
+from postcrash.model.tree import is_one_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,8 @@ def _own_names(history: History, inode: int) -> Iterator[str]:
         parts = name.split("/")
         above = ["/".join(parts[:count]) for count in range(1, len(parts))]
         is_own = all(name not in tree or tree[name].inode == inode for tree in trees)
-        if is_own and all(_stays_put(trees, directory) for directory in above):
+        if is_own and all(is_one_folder(trees, directory) for directory in above):
             yield name
-
-
-def _stays_put(trees: Sequence[Tree], directory: str) -> bool:
-    inodes = {tree[directory].inode for tree in trees if directory in tree}
-    return len(inodes) == 1 and all(tree.names(inode) in ([], [directory]) for tree in trees for inode in inodes)
 
 
 def _is_changed_otherwise(history: History, append: Append) -> bool:

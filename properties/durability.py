@@ -7,6 +7,7 @@ rely on it without knowing.
 
 from typing import Literal, NamedTuple
 
+from postcrash.model.tree import parent
 from postcrash.properties.family import Row
 from postcrash.properties.kinds import NOT_TOLD_APART, Durable
 from postcrash.properties.selection import ATTRIBUTES, UNMAPPED, WRITING, Selection, operations
@@ -128,7 +129,7 @@ def _row(way: _Way, thing: _Thing) -> Durable:
 
 
 def _workload(way: _Way, thing: _Thing, name: str, setup: str, changing: str, file: str) -> Row:
-    barrier = way.barrier.format(file=file, dir=file.rpartition("/")[0] or ".")
+    barrier = way.barrier.format(file=file, dir=parent(file))
     return f"d-{way.name}-{thing.name}-{name}", setup, f"{changing}; {barrier}" if barrier else changing
 
 

@@ -3,6 +3,7 @@
 from functools import cache
 
 from postcrash.model import Workload, parse_workload
+from postcrash.model.tree import ROOT_PATH
 from postcrash.model.workload import SEPARATOR
 
 Row = tuple[str, str, str]
@@ -25,7 +26,9 @@ def endings(name: str, setup: str, operations: str, *ends: str) -> tuple[Row, ..
 
 
 def _slug(operations: str) -> str:
-    return "-".join("root" if word == "." else word for word in operations.replace(";", "").replace("/", "-").split())
+    return "-".join(
+        "root" if word == ROOT_PATH else word for word in operations.replace(";", "").replace("/", "-").split()
+    )
 
 
 def _workload(name: str, setup: str, operations: str) -> Workload:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from postcrash.model import History, Naming, Persistence, Tree, Workload
 from postcrash.model.history import trees_of
-from postcrash.model.tree import ROOT_PATH, is_one_folder
+from postcrash.model.tree import is_one_folder, parent
 from postcrash.properties.changes import Change, ChangeState, OfFile, changes
 from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
@@ -92,7 +92,7 @@ def _directories(workload: Workload, index: int) -> set[int]:
             paths = [operation.path, operation.to]
         case _:
             paths = [operation.path]
-    return {tree[path.rpartition("/")[0] or ROOT_PATH].inode for path in paths}
+    return {tree[parent(path)].inode for path in paths}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ def covers(history: History, barrier: int, change: Change) -> bool:
     if not isinstance(change, OfFile) and not _keeps_its_place(history.workload, history.started, change.path):
         return False
     if entry.type == "dir":
-        return not isinstance(change, OfFile) and entry.path == (change.path.rpartition("/")[0] or ".")
+        return not isinstance(change, OfFile) and entry.path == parent(change.path)
     return entry.inode == change.inode
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from postcrash.model import Entry, History, Naming, Operation, Tree, Workload, any_from
 from postcrash.model.segments import ZERO
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import is_below, parent
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at
@@ -203,14 +203,14 @@ def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
     """What the operation can leave of `names`, as far as it could take effect there at all."""
     yield _Done.NOT, names
     naming, path, to = step.operation.form.naming, step.operation.path, step.operation.to
-    if naming is Naming.MAKE and path not in names and _parent(path) in names:
+    if naming is Naming.MAKE and path not in names and parent(path) in names:
         yield _Done.WHOLE, {**names, path: step.given}
     if naming is Naming.REMOVE and path in names:
         yield _Done.WHOLE, {name: inode for name, inode in names.items() if name != path}
     linked = step.given or names.get(path)
-    if naming is Naming.LINK and linked is not None and to not in names and _parent(to) in names:
+    if naming is Naming.LINK and linked is not None and to not in names and parent(to) in names:
         yield _Done.WHOLE, {**names, to: linked}
-    if naming is Naming.MOVE and path in names and _parent(to) in names:
+    if naming is Naming.MOVE and path in names and parent(to) in names:
         yield from _renamed(names, path, to)
     if naming is Naming.SWAP and path in names and to in names:
         yield from _exchanged(names, path, to)
@@ -263,11 +263,7 @@ def _touched(operation: Operation) -> tuple[str, ...]:
 
 
 def _is_within(name: str, directory: str) -> bool:
-    return name == directory or name.startswith(f"{directory}/")
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0] or ROOT_PATH
+    return name == directory or is_below(name, directory)
 
 
 _D_AND_E = "mkdir D; mkdir E"

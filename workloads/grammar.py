@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
+from postcrash.model.tree import ROOT_PATH, parent
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -112,7 +114,7 @@ class Grammar:
             related = point.scope == "related" and length <= self.related_max
             paths = self._related(used) if related else used
             if point.scope in ("related", "used"):
-                names = self.files if point.files else (*self.files, *self.folders, ROOT)
+                names = self.files if point.files else (*self.files, *self.folders, ROOT_PATH)
                 found += [Call(point.word, (path,)) for path in names if path in paths]
             else:
                 found.append(Call(point.word))
@@ -126,11 +128,3 @@ class Grammar:
         among = self.folders if path in self.folders else self.files
         near = [name for name in among if parent(name) == parent(path) and name != path]
         return near[0] if near else path
-
-
-ROOT = "."
-
-
-def parent(path: str) -> str:
-    """The folder that holds `path`."""
-    return path.rpartition("/")[0] or ROOT

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from postcrash.model import WorkloadBuilder
+from postcrash.model.tree import ROOT_PATH, is_below, parent
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.workloads import sizes
-from postcrash.workloads.grammar import ROOT, Grammar, parent
+from postcrash.workloads.grammar import Grammar
 
 
 @dataclass(eq=False, slots=True)
@@ -25,8 +26,8 @@ class NeedfulFiles:
     """
 
     def __init__(self, grammar: Grammar) -> None:
-        self._folders = {*grammar.folders, ROOT}
-        self._nodes = {ROOT: Node("folder")}
+        self._folders = {*grammar.folders, ROOT_PATH}
+        self._nodes = {ROOT_PATH: Node("folder")}
         self._builder = WorkloadBuilder()
         self._held: set[str] = set()
         self._touched: set[str] = set()
@@ -48,8 +49,8 @@ class NeedfulFiles:
         The set-up can if it makes what the need rests on, and if no call so far has a path in, at or above this path.
         """
         rests_on = ("file", path) if kind in ("contents", "tail", "attribute") else ("folder", parent(path))
-        is_touched = any(path == name or _is_in(path, name) or _is_in(name, path) for name in self._touched)
-        if not is_touched and (rests_on in self.first or rests_on == ("folder", ROOT)):
+        is_touched = any(path == name or is_below(path, name) or is_below(name, path) for name in self._touched)
+        if not is_touched and (rests_on in self.first or rests_on == ("folder", ROOT_PATH)):
             self.first.append((kind, path))
         _NEEDS[kind](self, path)
 
@@ -128,13 +129,9 @@ class NeedfulFiles:
         """Names, and what is below them, get their new places at once."""
         moved = {}
         for old, new in places.items():
-            for name in [name for name in self._nodes if name == old or name.startswith(f"{old}/")]:
+            for name in [name for name in self._nodes if name == old or is_below(name, old)]:
                 moved[new + name[len(old) :]] = self._nodes.pop(name)
         self._nodes.update(moved)
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder}/")
 
 
 _NEEDS: Mapping[str, Callable[[NeedfulFiles, str], None]] = {

@@ -19,6 +19,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from postcrash.model.argument import RESERVED
+from postcrash.model.tree import ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES
 
 STORE = "store"
@@ -306,7 +307,7 @@ class _Reader:
             if not line.durable:
                 raise ValueError("the first step names the folder")
             self.root = line.durable[0].inode
-            self._paths[self.root] = "."
+            self._paths[self.root] = ROOT_PATH
             self.base = dict(values)
             self._now = dict(values)
             self._name(values)
@@ -371,7 +372,7 @@ class _Reader:
         for slot, value in values:
             if isinstance(slot, NameSlot) and isinstance(value, int) and value:
                 folder = self._paths.get(slot.folder, "?")
-                self._paths[value] = (slot.name if folder == "." else f"{folder}/{slot.name}")[-_PATH_MAX:]
+                self._paths[value] = (slot.name if folder == ROOT_PATH else f"{folder}/{slot.name}")[-_PATH_MAX:]
 
     def _named(self, values: list[tuple[Slot, int | bytes]]) -> list[str]:
         """What a step concerns. Called before and after names have changed, it tells both of a renamed file's."""

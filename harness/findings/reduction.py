@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from postcrash.model import Operation, SimulationError, Workload, WorkloadError, parse_workload, simulate
 from postcrash.model.operation import HANDLE, PATHS, on_path
+from postcrash.model.tree import ROOT_PATH
 
 Breaks = Callable[[Workload], bool]
 
@@ -150,10 +151,12 @@ def _hoisted(operation: Operation, folder: str) -> Operation | None:
 
 def _renamed(operations: tuple[Operation, ...]) -> list[Operation | None]:
     """The operations with names of one letter, in the order of their use. Unchanged if there are too many names."""
-    names = dict.fromkeys(name for op in operations for path in _paths(op) if path != "." for name in path.split("/"))
+    names = dict.fromkeys(
+        name for op in operations for path in _paths(op) if path != ROOT_PATH for name in path.split("/")
+    )
     if len(names) > len(_LETTERS):
         return list(operations)
-    letters = {".": ".", **dict(zip(names, _LETTERS, strict=False))}
+    letters = {ROOT_PATH: ROOT_PATH, **dict(zip(names, _LETTERS, strict=False))}
     return [_with_paths(op, lambda path: "/".join(letters[name] for name in path.split("/"))) for op in operations]
 
 

@@ -11,8 +11,8 @@ from postcrash.checkers.checker import TREE_IN_SHELL, InShell, NotInShell
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.judges import Judge, judges_named
 from postcrash.model import Entry, History, Observation, Tree, Verdict
-from postcrash.model.tree import ROOT_PATH
-from postcrash.reports.explanation.comparison import MADE_BY_MKFS, entry_lines
+from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
+from postcrash.reports.explanation.comparison import entry_lines
 from postcrash.reports.script.shell_operations import NoCommandError, byte_of, quoted
 from postcrash.reports.script.shell_script import Symptom
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from postcrash.model import parse_workload
 from postcrash.model.operation import FORMS, HANDLE, PATHS
+from postcrash.model.tree import ROOT_PATH
 from postcrash.reports.store.explained import ExplainedWrite
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
@@ -57,7 +58,7 @@ def general(text: str, finding: Finding) -> str:
         str(value).removeprefix(HANDLE)
         for operation in workload.operations
         for argument, value in operation.arguments
-        if argument.kind in PATHS and value != "."
+        if argument.kind in PATHS and value != ROOT_PATH
     }
     if paths:
         longest_first = sorted(paths, key=lambda path: (-len(path), path))

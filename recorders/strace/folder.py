@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from postcrash.model.quoting import shown
+from postcrash.model.tree import ROOT_PATH
 
 PATH_CHARACTERS_MAX = 4096
 """PATH_MAX of Linux, include/uapi/linux/limits.h."""
@@ -78,7 +79,7 @@ class Folder:
                 return None
             node, name = next(iter(node.names))
             parts.append(name)
-        return "/".join(reversed(parts)) or "."
+        return "/".join(reversed(parts)) or ROOT_PATH
 
     def find(self, base: str, path: str, *, follow: bool) -> PathPlace | None:
         """Where `path`, taken from the absolute path `base`, leads. None if that is outside of the folder.
@@ -144,7 +145,7 @@ class Folder:
         if inside is None:
             return None
         if not inside:
-            return PathPlace(None, ".", self.root)
+            return PathPlace(None, ROOT_PATH, self.root)
         directory = self.root
         for name in inside[:-1]:
             child = directory.children.get(name)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from postcrash.model.quoting import shown
+from postcrash.model.tree import ROOT_PATH
 from postcrash.recorders.strace.arguments import flags, path, string
 from postcrash.recorders.strace.folder import Inode, NotMappedError, PathPlace
 from postcrash.recorders.strace.state import Context, Handler
@@ -11,9 +12,9 @@ from postcrash.recorders.strace.state import Context, Handler
 def full_name(context: Context, place: PathPlace) -> str:
     """The path of a place relative to the folder. Raises `NotMappedError`."""
     if place.directory is None:
-        return "."
+        return ROOT_PATH
     directory = context.path_of(place.directory)
-    return place.name if directory == "." else f"{directory}/{place.name}"
+    return place.name if directory == ROOT_PATH else f"{directory}/{place.name}"
 
 
 def _mkdir(directory: int | None, index: int) -> Handler:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 
 from postcrash.model import Entry, History, Tree, Workload
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import MADE_BY_MKFS, walk_order
 from postcrash.properties.wording import shown_source
 from postcrash.reports.store.explained import PathComparison
 
@@ -13,8 +13,6 @@ PATHS_MAX = 60
 LINES_MAX = 10
 """How many lines one side may have about one path."""
 NAMES_MAX = 4
-MADE_BY_MKFS = frozenset({"lost+found"})
-"""Names in the root directory that mke2fs(8) puts there."""
 
 
 def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], int]:
@@ -23,7 +21,7 @@ def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], 
     Raises `SimulationError` if the workload cannot succeed.
     """
     after, in_progress = history.trees[history.returned], history.trees[history.started]
-    paths = sorted({*found.paths(), *after.paths(), *in_progress.paths()} - MADE_BY_MKFS, key=_walk_order)
+    paths = sorted({*found.paths(), *after.paths(), *in_progress.paths()} - MADE_BY_MKFS, key=walk_order)
     compared = [_compared(path, history.workload, found, after, in_progress) for path in paths]
     if len(compared) <= PATHS_MAX:
         return tuple(compared), 0
@@ -36,10 +34,6 @@ def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], 
 def error_name(number: int) -> str:
     """For example `EIO (Input/output error)`."""
     return f"{errno.errorcode.get(number, f'errno {number}')} ({os.strerror(number)})"
-
-
-def _walk_order(path: str) -> tuple[str, ...]:
-    return () if path == ROOT_PATH else tuple(path.split("/"))
 
 
 def _compared(path: str, workload: Workload, found: Tree, after: Tree, in_progress: Tree) -> PathComparison:

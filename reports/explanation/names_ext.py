@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from postcrash.model.tree import MADE_BY_MKFS
 from postcrash.reports.explanation.block_part import DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
@@ -12,7 +13,7 @@ from postcrash.reports.explanation.programs import output
 INODES_MAX = 1024
 """How many inodes are looked up."""
 _ROOT_INODE = 2
-_UNNAMED = ("lost+found", ".postcrash")
+_UNNAMED = (*MADE_BY_MKFS, ".postcrash")
 """Inodes that no workload makes."""
 
 _FIXED = re.compile(

@@ -11,6 +11,7 @@ from postcrash.model import Operation, Tree
 from postcrash.model.operation import HANDLE
 from postcrash.model.segments import ZERO, write_of
 from postcrash.model.simulate import DEVICES
+from postcrash.model.tree import parent
 
 OTHER_FILE = ".other"
 """A file besides the workload's. An fsync of it commits the journal. The agent of a recording has such a file too."""
@@ -156,7 +157,7 @@ def _mknod(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
 
 def _tmpfile(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
     """No redirection has O_TMPFILE, so perl opens the file, and the shell opens what perl has open."""
-    folder = operation.path.rpartition("/")[0] or "."
+    folder = parent(operation.path)
     return [
         f"coproc {_UNNAMED} {quoted(folder)}",
         'read -r place <&"${COPROC[0]}"',

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import Entry, Segment, Tree, source_at, sources
+from postcrash.model.tree import is_below, parent
 
 PATHS = st.sampled_from([f"{i}" for i in range(100)])
 CHANGES = st.dictionaries(PATHS, st.none() | st.integers(0, 3), max_size=30)
@@ -31,6 +32,11 @@ def test_changed_as_a_dict(steps: list[dict[str, int | None]]) -> None:
 def test_directories_come_before_what_they_hold() -> None:
     tree = Tree(Entry(path, "dir") for path in ["a/b", "-", "a-", "a", ".", "a/b/c"])
     assert list(tree) == [".", "-", "a", "a/b", "a/b/c", "a-"]
+
+
+def test_what_is_above_and_below_a_path() -> None:
+    assert [parent(path) for path in ("a/b/c", "a", ".")] == ["a/b", ".", "."]
+    assert [is_below(path, "a") for path in ("a/b/c", "a/b", "a", "ab")] == [True, True, False, False]
 
 
 def test_get_and_names() -> None:
