@@ -3,11 +3,9 @@
 `usable` checks that it can be written to afterwards.
 """
 
-import errno
-import os
-
 from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
 from postcrash.model import History, Observation
+from postcrash.model.observation import error_name
 from postcrash.model.tree import ROOT_PATH, Unread
 
 
@@ -27,7 +25,7 @@ class Mounts:
         Raises `CannotTellError` if nobody tried to read the tree.
         """
         if observation.mount_errno:
-            return Objection(self.name, f"mount failed with {_named(observation.mount_errno)}")
+            return Objection(self.name, f"mount failed with {error_name(observation.mount_errno)}")
         if ROOT_PATH not in observation.tree:
             raise CannotTellError("the tree was not looked at")
         unread = observation.tree.unread
@@ -41,8 +39,4 @@ class Mounts:
 def shown_unread(unread: Unread) -> str:
     """For messages: `a cannot be read: EIO (Input/output error)`."""
     place = f" from byte {unread.start} to {unread.end}" if unread.end else ""
-    return f"{unread.path} cannot be read{place}: {_named(unread.errno)}"
-
-
-def _named(number: int) -> str:
-    return f"{errno.errorcode.get(number, f'errno {number}')} ({os.strerror(number)})"
+    return f"{unread.path} cannot be read{place}: {error_name(unread.errno)}"

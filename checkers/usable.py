@@ -6,11 +6,9 @@ directory with a file, and reads this file after mounting again (harness/guests/
 Not checked: a full disk before everything has been deleted, and what fsck says of the result.
 """
 
-import errno
-import os
-
 from postcrash.checkers.checker import CannotTellError, NotInShell, Objection, Stage
 from postcrash.model import History, Observation
+from postcrash.model.observation import error_name
 
 
 class Usable:
@@ -30,8 +28,7 @@ class Usable:
             raise CannotTellError("the file system was not used after recovery")
         if not used.failed:
             return None
-        reason = f"{errno.errorcode.get(used.errno, f'errno {used.errno}')} ({os.strerror(used.errno)})"
-        return Objection(self.name, f"use after recovery: {used.failed} failed with {reason}")
+        return Objection(self.name, f"use after recovery: {used.failed} failed with {error_name(used.errno)}")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Whether it was used. Something new is always written, even if there is nothing to change or delete."""

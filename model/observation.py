@@ -4,6 +4,8 @@ The report comes from a guest that may be broken, so nothing in it is trusted. U
 of range and impossible trees are refused, and everything has a limit.
 """
 
+import errno
+import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -50,6 +52,11 @@ class ObservationError(ValueError):
         value = repr(found)
         super().__init__(f"{place}: expected {expected}, found {value if len(value) <= 80 else value[:80] + '…'}")
         self.place = place
+
+
+def error_name(number: int) -> str:
+    """An errno in words, for messages: `EIO (Input/output error)`."""
+    return f"{errno.errorcode.get(number, f'errno {number}')} ({os.strerror(number)})"
 
 
 @dataclass(frozen=True, slots=True)

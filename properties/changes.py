@@ -256,7 +256,7 @@ def _is_like(found: Entry, meant: Entry) -> bool:
     return all(all_from(found, run.start, run.end, {run.source}) for run in meant.segments)
 
 
-def written(entry: Entry) -> frozenset[str]:
+def sources_of_writes(entry: Entry) -> frozenset[str]:
     """The sources of the bytes that writes put into the file."""
     return frozenset(segment.source for segment in entry.segments if segment.source.startswith("write:"))
 
@@ -379,7 +379,7 @@ class _Finder:
 
     def _written(self, inode: int) -> frozenset[str]:
         """The sources of all bytes that the file ever has from writes."""
-        return frozenset[str]().union(*map(written, self._ever(inode)))
+        return frozenset[str]().union(*map(sources_of_writes, self._ever(inode)))
 
     def _ever(self, inode: int) -> set[Entry]:
         """The file in all its states, also those without a name, in which a handle holds it."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from postcrash.model import Entry, History, Route, Tree, Workload, all_from, any_from
 from postcrash.model.segments import written
+from postcrash.properties.changes import sources_of_writes
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
@@ -64,8 +65,8 @@ class _Replacement(NamedTuple):
 
 def _is_visible(rename: _Replacement, entry: Entry) -> bool:
     """Whether what is found cannot be the old file, whole or in part. Bytes that both files have tell nothing."""
-    old = _written(rename.old)
-    return any_from(entry, _written(rename.new) - old) or not any_from(entry, old)
+    old = sources_of_writes(rename.old)
+    return any_from(entry, sources_of_writes(rename.new) - old) or not any_from(entry, old)
 
 
 def _missing_data(workload: Workload, rename: _Replacement, entry: Entry | None) -> str:
@@ -87,7 +88,7 @@ def _replacements(history: History) -> Iterator[_Replacement]:
             continue
         before = history.trees[index]
         new, old = before[operation.path], before.get(operation.to)
-        if old is None or not _written(old) or not called & _written(new):
+        if old is None or not sources_of_writes(old) or not called & sources_of_writes(new):
             continue
         is_old_file = _is_unchanged(history, operation.to, old, first, index)
         is_left_alone = _is_unchanged(history, operation.to, new, index + 1, history.started)
@@ -107,10 +108,6 @@ def _called(workload: Workload) -> frozenset[str]:
     """The sources of bytes that were written by calls."""
     writing = (each for each in workload.operations if each.form.data not in (None, Route.MAPPING))
     return frozenset(written(each.tag) for each in writing if each.tag is not None)
-
-
-def _written(entry: Entry) -> frozenset[str]:
-    return frozenset(segment.source for segment in entry.segments if segment.source.startswith("write:"))
 
 
 _OLD = "creat a; append a 4096"

@@ -118,7 +118,7 @@ def _steps(disk: Trace, above: Trace, writes: dict[int, MatchedRequest]) -> list
         write = steps[place].write
         steps[place] = replace(steps[place], first_left=first_left)
         if write is not None:
-            first_left = min(first_left, _end(write))
+            first_left = min(first_left, completion(write))
     return steps
 
 
@@ -187,15 +187,15 @@ class _Walk:
         told: list[float] = []
         for found in self.result.placed:
             if found.request.kind != "flush":
-                behind = bisect_right(serving, (_end(found), math.inf))
+                behind = bisect_right(serving, (completion(found), math.inf))
                 flushed = serving[behind][1] if behind < len(serving) else math.inf
-                told += [min(flushed, _end(found)) if found.request.fua else flushed, _end(found)]
+                told += [min(flushed, completion(found)) if found.request.fua else flushed, completion(found)]
         return told
 
     def _serving(self) -> list[tuple[int, float]]:
         """When flushes were submitted and completed: those behind which none was submitted that ended sooner."""
         serving: list[tuple[int, float]] = []
-        flushes = {(each.submitted, _end(each)) for each in self.result.placed if each.request.kind == "flush"}
+        flushes = {(each.submitted, completion(each)) for each in self.result.placed if each.request.kind == "flush"}
         for begin, end in sorted(flushes, reverse=True):
             if not serving or end < serving[-1][1]:
                 serving.append((begin, end))
@@ -342,7 +342,3 @@ class _Span:
     def holds(self, flush: Request) -> bool:
         """Whether the flush was under way there. An operation may return before a flush ends that nobody waits for."""
         return completion(flush) > self.start and (self.end is None or submission(flush) < self.end)
-
-
-def _end(found: MatchedRequest) -> float:
-    return math.inf if found.completed is None else found.completed

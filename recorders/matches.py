@@ -35,7 +35,7 @@ def submission(request: Request) -> int:
     return request.submitted
 
 
-def completion(request: Request) -> float:
+def completion(request: Request | MatchedRequest) -> float:
     """When the request was completed. A request that never was comes last."""
     return math.inf if request.completed is None else request.completed
 

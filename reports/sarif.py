@@ -3,12 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import quote
 
+from postcrash.reports.store.plain import Json
 from postcrash.reports.text import one_line
-
-Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -10,6 +10,7 @@ from postcrash.targets.base_image import (
     keep_image,
     known_image,
     mkfs_version,
+    program_path,
 )
 from postcrash.targets.catalogue import (
     TABLE_TARGETS,
@@ -44,6 +45,7 @@ __all__ = [
     "known_image",
     "load_target",
     "mkfs_version",
+    "program_path",
     "target_named",
     "target_of",
 ]

@@ -64,9 +64,9 @@ def copy_image(source: Readable, place: Path) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of an image's content, hexadecimal. Raises OSError."""
-    with path.open("rb") as image:
-        return hashlib.file_digest(image, "sha256").hexdigest()
+    """SHA-256 of a file's content, hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def known_image(folder: Path, stem: str) -> BaseImage | None:
@@ -102,11 +102,15 @@ def base_image(target: Target, folder: Path) -> BaseImage:
 
 def _find_program(target: Target) -> str:
     name = target.mkfs[0]
-    search = os.environ.get("PATH", os.defpath) + os.pathsep + "/usr/sbin" + os.pathsep + "/sbin"
-    program = shutil.which(name, path=search)
+    program = shutil.which(name, path=program_path())
     if program is None:
         raise BaseImageError(f"{name} is not installed: run  apt-get install {target.package}  (target {target.name})")
     return program
+
+
+def program_path() -> str:
+    """Where programs are looked for: as the user says, and where those for administrators are."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 def mkfs_version(target: Target) -> str:

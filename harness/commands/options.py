@@ -20,8 +20,6 @@ from postcrash.harness.guests.kernels.stock import ENGINES
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
-Shard = tuple[int, int]
-"""(i, n): the i-th of n shards; i counts from 1."""
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -157,7 +155,7 @@ def shard_option(help_text: str) -> Callable[[_Command], _Command]:
     return click.option("--shard", callback=_shard, default="1/1", show_default=True, metavar="I/N", help=help_text)
 
 
-def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> Shard:
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
     match = _SHARD.fullmatch(text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise click.BadParameter(f"{text!r} is no shard such as 1/4, which is the first of four")

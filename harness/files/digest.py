@@ -1,20 +1,15 @@
 """A digest of what a file holds, which is computed again only when the file has changed."""
 
-import hashlib
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.known_files import known_files
+from postcrash.targets import file_digest
 
 
 def content_digest(path: Path) -> str:
     """SHA-256 of a file. The file is read again only when it has changed. Raises InfrastructureError."""
     try:
-        return known_files().ask("sha256", (path,), lambda: _read(path))
+        return known_files().ask("sha256", (path,), lambda: file_digest(path))
     except OSError as error:
         raise InfrastructureError(f"{path}: {error.strerror}") from error
-
-
-def _read(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

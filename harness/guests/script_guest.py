@@ -25,7 +25,7 @@ from postcrash.harness.guests.kernels.unpacked import unpacked
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
 from postcrash.reports.text import visible
-from postcrash.targets import TARGETS, Target
+from postcrash.targets import TARGETS, Target, program_path
 
 PROGRAMS = (
     *(
@@ -53,7 +53,7 @@ MEMORY_MIB = 512
 TIMEOUT_S = 120.0
 """For a kernel that runs at the machine's speed. An emulated CPU gets four times as long."""
 _CONSOLE_BYTES_MAX = 1 << 20
-_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+_PATH = program_path()
 _CONFIGURATION = Path("/etc/mke2fs.conf")
 _BEGIN, _END = "postcrash: script begins", "postcrash: script ends with"
 _ENDED = re.compile(rf"{_BEGIN}\r?\n(.*){_END} (\d+)", re.DOTALL)

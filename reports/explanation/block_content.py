@@ -13,10 +13,9 @@ from typing import NamedTuple
 from postcrash.model import Workload, pattern, simulate
 from postcrash.model.pattern import WORD_BYTES
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
+from postcrash.reports.explanation.block_part import PARTS_MAX
 from postcrash.reports.explanation.block_structure import METADATA, continues, structure
 
-PARTS_MAX = 4
-"""If one write has more parts than this, the further parts are only counted."""
 INDEXED_SECTORS_MAX = 1 << 14
 """Sectors of workload bytes (8 MiB) that are recognised. Bytes that a longer workload writes later are not."""
 

@@ -12,12 +12,9 @@ from typing import NamedTuple
 
 from postcrash._core import Recording
 from postcrash.reports.explanation import names_btrfs, names_ext, names_xfs
-from postcrash.reports.explanation.block_part import DiskWrite, Part
+from postcrash.reports.explanation.block_part import PARTS_MAX, DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage, ImageTooLargeError
 from postcrash.reports.explanation.programs import ToolError
-
-PARTS_MAX = 4
-"""If one write has more parts than this, the further parts are only counted."""
 
 
 class WriteNames(NamedTuple):

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+PARTS_MAX = 4
+"""If one write has more parts than this, the further parts are only counted."""
+
 
 class DiskWrite(NamedTuple):
     """What one write put where: the byte on the disk, and the data."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from postcrash._core import Recording
-from postcrash.reports.explanation.comparison import error_name
+from postcrash.model.observation import error_name
 from postcrash.reports.store.explained import ExplainedCall
 
 if TYPE_CHECKING:

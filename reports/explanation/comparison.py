@@ -1,10 +1,9 @@
 """Compares what was found after a crash with what the workload's operations leave, path by path and in words."""
 
-import errno
-import os
 from collections.abc import Iterable
 
 from postcrash.model import Entry, History, Tree, Workload
+from postcrash.model.observation import error_name
 from postcrash.model.tree import MADE_BY_MKFS, walk_order
 from postcrash.properties.wording import shown_source
 from postcrash.reports.store.explained import PathComparison
@@ -29,11 +28,6 @@ def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], 
     equal = [number for number, comparison in enumerate(compared) if not comparison.differs]
     chosen = sorted([*differing, *equal][:PATHS_MAX])
     return tuple(compared[number] for number in chosen), len(compared) - len(chosen)
-
-
-def error_name(number: int) -> str:
-    """For example `EIO (Input/output error)`."""
-    return f"{errno.errorcode.get(number, f'errno {number}')} ({os.strerror(number)})"
 
 
 def _compared(path: str, workload: Workload, found: Tree, after: Tree, in_progress: Tree) -> PathComparison:

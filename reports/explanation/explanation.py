@@ -5,12 +5,13 @@ from typing import Protocol
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
+from postcrash.model.observation import error_name
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.calls import CALLS_MAX, ProgramCall, calls_before
-from postcrash.reports.explanation.comparison import compare, error_name
+from postcrash.reports.explanation.comparison import compare
 from postcrash.reports.explanation.epochs import (
     Words,
     crash_event,

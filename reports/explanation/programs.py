@@ -5,13 +5,14 @@ no network and no other process. Its time, memory and output are limited. An ima
 no further.
 """
 
-import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+
+from postcrash.targets import program_path
 
 TIMEOUT_S = 10
 OUTPUT_BYTES_MAX = 8 << 20
@@ -24,7 +25,7 @@ PACKAGES = {
     "xfs_logprint": "xfsprogs",
     "bwrap": "bubblewrap",
 }
-_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+_PATH = program_path()
 _SEEN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 
 

@@ -3,7 +3,6 @@
 A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple, TypeVar
@@ -12,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, worst
 from postcrash.model.validation import first_objection
+from postcrash.reports.store.records import named_by
 from postcrash.reports.text import cut
 
 FORMAT: Literal["postcrash gate 3"] = "postcrash gate 3"
@@ -325,8 +325,7 @@ class Counts(_Record):
 
 def cause_id(words: Iterable[str]) -> str:
     """The id of the cause that these words name."""
-    lengths = "".join(f"{len(word)}:{word}" for word in words)
-    return "c-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
+    return named_by("c", words)
 
 
 def smallest(failures: Iterable[Failure]) -> Failure:

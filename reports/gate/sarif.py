@@ -9,7 +9,8 @@ import posixpath
 from postcrash.properties import PROPERTIES
 from postcrash.reports.gate.failure_text import story
 from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
-from postcrash.reports.sarif import Json, fingerprints, logical, physical, sarif_log
+from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
+from postcrash.reports.store.plain import Json
 from postcrash.reports.text import one_line
 
 _UNDECIDED, _FIXED = "undecided", "fixed"

@@ -209,8 +209,13 @@ class IdError(ValueError):
 
 def finding_id(parts: Iterable[str]) -> str:
     """The id of the finding with these distinguishing `parts`: `f-` and 16 hexadecimal digits of their SHA-256."""
+    return named_by("f", parts)
+
+
+def named_by(letter: str, parts: Iterable[str]) -> str:
+    """The id of what these parts distinguish: the letter, `-` and 16 hexadecimal digits of their SHA-256."""
     lengths = "".join(f"{len(part)}:{part}" for part in parts)
-    return "f-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{letter}-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def recording_id(digest: str) -> str:

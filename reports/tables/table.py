@@ -42,7 +42,7 @@ WIDTH_MAX = 1000
 NOT_ASKED = "·"
 """Stands in place of a missing cell."""
 
-_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
+VERDICT_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 
 
 def to_json(cells: Sequence[Cell]) -> Json:
@@ -132,7 +132,7 @@ def _rich_place(place: MatrixPlace) -> Text:
 
 def _style(cell: Cell) -> str:
     """The verdict's colour. A verdict on what nobody promised is not bold."""
-    return f"{'not bold' if standing_mark(cell) else 'bold'} {_COLOURS[cell.verdict]}"
+    return f"{'not bold' if standing_mark(cell) else 'bold'} {VERDICT_COLOURS[cell.verdict]}"
 
 
 def _matrix_footnotes(matrix: Matrix) -> list[str]:

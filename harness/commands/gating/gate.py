@@ -8,11 +8,11 @@ import click
 from postcrash.harness.bundles.several import write_bundles
 from postcrash.harness.commands.completion import complete_parts
 from postcrash.harness.commands.gating.forms import Forms, forms_options
-from postcrash.harness.commands.options import Shard, shard_option, time_option
+from postcrash.harness.commands.options import shard_option, time_option
 from postcrash.harness.files.output import notes, say
 from postcrash.harness.files.places import GATE_FILE
 from postcrash.harness.gate.gate import Gate, Watcher, run_gate
-from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.gate.planning import PlannedPart, Shard
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.gate.run import Part

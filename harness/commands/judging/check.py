@@ -39,6 +39,7 @@ from postcrash.properties.promises import Statements, said_of, verdict_on_promis
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.store.plain import to_plain
 from postcrash.reports.store.records import standing_json
+from postcrash.reports.tables.table import VERDICT_COLOURS
 from postcrash.targets import RecoveryKind, Target
 
 UNTESTED = "–"
@@ -200,7 +201,6 @@ def _kind(recover: RecoveryKind) -> str:
 
 def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     console = Console()
-    colours = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
     for finding in result.findings:
         console.rule(f"[red]{finding.checker}[/] · {finding.id}")
         if finding.explanation is not None:
@@ -213,7 +213,7 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
             continue
         meaning = expected.standing(plan.target, plan.how.model, name, ruling.verdict)
         reason = f": {ruling.reason}" if ruling.reason else ""
-        console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
+        console.print(f"[{VERDICT_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
         console.print(f" ({meaning}){reason}" if meaning else reason, markup=False, highlight=False)
     incomplete = [certificate for certificate in result.certificates if certificate.left_out is not None]
     for certificate in incomplete:

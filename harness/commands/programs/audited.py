@@ -9,10 +9,8 @@ from postcrash.harness.examination.coverage import coverage, states_text, within
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.findings.naming import named
 from postcrash.harness.session import Session
-from postcrash.model import Verdict
 from postcrash.reports.explanation.explanation_text import render_text
-
-_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
+from postcrash.reports.tables.table import VERDICT_COLOURS
 
 
 def print_audit(session: Session, done: Audit) -> None:
@@ -72,7 +70,7 @@ def _print_left_out(console: Console, session: Session, done: Audit) -> None:
 
 def _print_ruling(console: Console, name: str, ruling: Ruling) -> None:
     reason = f": {ruling.reason}" if ruling.reason else ""
-    console.print(f"  [{_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
+    console.print(f"  [{VERDICT_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
     console.print(reason, markup=False, highlight=False)
 
 

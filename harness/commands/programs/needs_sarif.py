@@ -12,7 +12,8 @@ from postcrash.harness.auditing.flush_runs import RunsWithout
 from postcrash.harness.commands.programs.flush_runs_text import run_text
 from postcrash.harness.commands.programs.needs_text import flush_text, missing_text, told
 from postcrash.model import Verdict
-from postcrash.reports.sarif import Json, fingerprints, logical, physical, sarif_log
+from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
+from postcrash.reports.store.plain import Json
 from postcrash.reports.text import one_line
 
 _MISSING, _NEEDLESS, _HOPELESS = "missing-flush", "needless-flush", "no-flush-mends"

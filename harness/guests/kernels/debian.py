@@ -17,6 +17,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.kernels.kernel import uml_version
 from postcrash.harness.guests.kernels.stock import LIBRARIES, Parts, run_with
+from postcrash.targets import program_path
 
 IMAGE = "linux-image-amd64"
 UML = "user-mode-linux"
@@ -168,12 +169,11 @@ def _parts(root: Path, origin: str) -> Parts:
 
 
 def _run(command: list[str], folder: str | None = None, environment: dict[str, str] | None = None) -> str:
-    search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     try:
         done = subprocess.run(
             command,
             cwd=folder,
-            env=os.environ | {"LC_ALL": "C", "PATH": search} | (environment or {}),
+            env=os.environ | {"LC_ALL": "C", "PATH": program_path()} | (environment or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
