@@ -1,7 +1,7 @@
 """Atomicity beyond the tables of the papers: each operation leaves its old state or its new one behind."""
 
 from postcrash.model.units import BLOCK_BYTES
-from postcrash.properties.family import Row, endings
+from postcrash.properties.family import D_AND_E, PUSHED, Row, endings
 from postcrash.properties.kinds import Atomic
 from postcrash.properties.selection import ATTRIBUTES, Selection, both, is_overwrite, is_within, operations
 
@@ -9,8 +9,6 @@ SOURCE = "ours"
 
 _FILE = "creat a; append a 12288"
 _TWO = "creat a; append a 4096; creat b; append b 4096"
-_D_AND_E = "mkdir D; mkdir E"
-_PUSHED = ("writeback a", "commit; writeback a", "fsync a")
 _SYNCED = ("fsync .", "commit")
 
 
@@ -30,15 +28,15 @@ ATOMICITY = (
         "and a name that it replaces is the old file or the new one.",
         *endings("a-rename", "creat a", "rename a b", *_SYNCED),
         *endings("a-rename-replacing", _TWO, "rename b a", *_SYNCED),
-        *endings("a-rename-across", f"{_D_AND_E}; creat D/a", "rename D/a E/b", "fsync D", "fsync E", "fsync E/b"),
+        *endings("a-rename-across", f"{D_AND_E}; creat D/a", "rename D/a E/b", "fsync D", "fsync E", "fsync E/b"),
         *endings(
             "a-rename-replacing-across",
-            f"{_D_AND_E}; creat D/a; append D/a 4096; creat E/b; append E/b 4096",
+            f"{D_AND_E}; creat D/a; append D/a 4096; creat E/b; append E/b 4096",
             "rename D/a E/b",
             "fsync D",
             "fsync E",
         ),
-        ("a-rename-directory-across", f"{_D_AND_E}; mkdir D/d; creat D/d/a", "rename D/d E/d; fsync E"),
+        ("a-rename-directory-across", f"{D_AND_E}; mkdir D/d; creat D/d/a", "rename D/d E/d; fsync E"),
         selected=operations("rename"),
     ),
     _atomic(
@@ -48,12 +46,12 @@ ATOMICITY = (
         *endings("a-exchange", _TWO, "exchange a b", *_SYNCED, "fsync a"),
         *endings(
             "a-exchange-across",
-            f"{_D_AND_E}; creat D/a; append D/a 4096; creat E/b; append E/b 4096",
+            f"{D_AND_E}; creat D/a; append D/a 4096; creat E/b; append E/b 4096",
             "exchange D/a E/b",
             "fsync D",
             "fsync E",
         ),
-        ("a-exchange-directories", f"{_D_AND_E}; creat D/a; creat E/b", "exchange D E"),
+        ("a-exchange-directories", f"{D_AND_E}; creat D/a; creat E/b", "exchange D E"),
         selected=operations("exchange"),
     ),
     _atomic(
@@ -61,7 +59,7 @@ ATOMICITY = (
         "link atomic",
         "After a crash a new name of a file is there and counted, or neither.",
         *endings("a-link", "creat a; append a 4096", "link a b", *_SYNCED, "fsync a"),
-        ("a-link-in-dir-fsync-dir", f"creat a; {_D_AND_E}", "link a D/b; fsync D"),
+        ("a-link-in-dir-fsync-dir", f"creat a; {D_AND_E}", "link a D/b; fsync D"),
         selected=operations("link"),
     ),
     _atomic(
@@ -69,7 +67,7 @@ ATOMICITY = (
         "unlink atomic",
         "After a crash a name that was removed is there and counted, or neither.",
         *endings("a-unlink-one-of-two", "creat a; append a 4096; link a b", "unlink b", *_SYNCED, "fsync a"),
-        ("a-unlink-in-dir-fsync-dir", f"creat a; {_D_AND_E}; link a D/b", "unlink D/b; fsync D"),
+        ("a-unlink-in-dir-fsync-dir", f"creat a; {D_AND_E}; link a D/b", "unlink D/b; fsync D"),
         ("a-unlink-last", "creat a; append a 4096", "unlink a; commit"),
         selected=operations("unlink"),
     ),
@@ -86,16 +84,16 @@ ATOMICITY = (
         "A-truncate",
         "truncate atomic",
         "After a crash a truncated file has its old size and bytes or its new ones; what it grew by is zeros.",
-        *endings("a-truncate-shorter", _FILE, "truncate a 4096", *_PUSHED),
-        *endings("a-truncate-in-block", _FILE, "truncate a 5000", *_PUSHED),
-        *endings("a-truncate-longer", "creat a; append a 1000", "truncate a 8192", *_PUSHED),
+        *endings("a-truncate-shorter", _FILE, "truncate a 4096", *PUSHED),
+        *endings("a-truncate-in-block", _FILE, "truncate a 5000", *PUSHED),
+        *endings("a-truncate-longer", "creat a; append a 1000", "truncate a 8192", *PUSHED),
         selected=operations("truncate"),
     ),
     _atomic(
         "A-fallocate",
         "fallocate atomic",
         "After a crash a file that was preallocated has its old size or its new one, with zeros in between.",
-        *endings("a-fallocate", "creat a; append a 1000", "fallocate a none 0 12288", *_PUSHED),
+        *endings("a-fallocate", "creat a; append a 1000", "fallocate a none 0 12288", *PUSHED),
         *endings("a-fallocate-new", "", "creat a; fallocate a none 0 8192", "fsync a"),
         selected=_fallocate("none", "keep-size"),
     ),
@@ -103,25 +101,25 @@ ATOMICITY = (
         "A-punch",
         "punch atomic",
         "After a crash a punched range is as before, or all zeros.",
-        *endings("a-punch", _FILE, "fallocate a punch-hole 4096 4096", *_PUSHED),
-        *endings("a-punch-in-blocks", _FILE, "fallocate a punch-hole 1000 8000", *_PUSHED),
+        *endings("a-punch", _FILE, "fallocate a punch-hole 4096 4096", *PUSHED),
+        *endings("a-punch-in-blocks", _FILE, "fallocate a punch-hole 1000 8000", *PUSHED),
         selected=_fallocate("punch-hole"),
     ),
     _atomic(
         "A-zero-range",
         "zero-range atomic",
         "After a crash a zeroed range is as before, or all zeros, with the size that belongs to it.",
-        *endings("a-zero-range", _FILE, "fallocate a zero-range 4096 4096", *_PUSHED),
-        *endings("a-zero-range-in-blocks", _FILE, "fallocate a zero-range 1000 8000", *_PUSHED),
-        *endings("a-zero-range-longer", _FILE, "fallocate a zero-range 8192 8192", *_PUSHED),
+        *endings("a-zero-range", _FILE, "fallocate a zero-range 4096 4096", *PUSHED),
+        *endings("a-zero-range-in-blocks", _FILE, "fallocate a zero-range 1000 8000", *PUSHED),
+        *endings("a-zero-range-longer", _FILE, "fallocate a zero-range 8192 8192", *PUSHED),
         selected=_fallocate("zero-range", "zero-range-keep-size"),
     ),
     _atomic(
         "A-mmap",
         "store through a mapping atomic",
         "What was stored in one page of a file through a mapping is there as a whole after a crash or not at all.",
-        *endings("a-mmap-page", _FILE, "mmapwrite a 4096 4096", *_PUSHED, "msync a"),
-        *endings("a-mmap-in-page", _FILE, "mmapwrite a 5000 1000", *_PUSHED, "msync a"),
+        *endings("a-mmap-page", _FILE, "mmapwrite a 4096 4096", *PUSHED, "msync a"),
+        *endings("a-mmap-in-page", _FILE, "mmapwrite a 5000 1000", *PUSHED, "msync a"),
         selected=operations("mmapwrite", where=both(is_overwrite, is_within(BLOCK_BYTES))),
     ),
     _atomic(

@@ -8,6 +8,10 @@ from postcrash.model.workload import SEPARATOR
 
 Row = tuple[str, str, str]
 """Name, set-up (may be empty), recorded operations."""
+D_AND_E = "mkdir D; mkdir E"
+"""A set-up with two directories."""
+PUSHED = ("writeback a", "commit; writeback a", "fsync a")
+"""Ends that put what was done to `a` on the disk, each in another way."""
 
 
 @cache

@@ -5,14 +5,10 @@ Applications", OSDI 2014, Table 1. There `X → Y` says that X is persisted befo
 which follows it, both are before Z.
 """
 
-from dataclasses import dataclass
-
-from postcrash.model import History, Tree
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
-from postcrash.properties.family import Row, endings
-from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, PropertyBase, same_file
-from postcrash.properties.p2_safe_appends import SafeAppends
-from postcrash.properties.property import Judgement
+from postcrash.properties.family import D_AND_E, PUSHED, Row, endings
+from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, same_file
+from postcrash.properties.p2_safe_appends import SafeAppend, SafeAppends
 from postcrash.properties.selection import (
     BUFFERED,
     DIRECTORY,
@@ -30,15 +26,14 @@ SOURCE = "OSDI'14, Table 1"
 
 _FILE = "creat a; append a 4096"
 _LONG = "creat a; append a 12288"
-_PUSHED = ("writeback a", "commit; writeback a", "fsync a")
 
 # Atomicity of writes
 
 
 def _appended(length: int) -> tuple[Row, ...]:
     return (
-        *endings(f"o-append-{length}-new", "", f"creat a; append a {length}", *_PUSHED),
-        *endings(f"o-append-{length}-old", _FILE, f"append a {length}", *_PUSHED),
+        *endings(f"o-append-{length}-new", "", f"creat a; append a {length}", *PUSHED),
+        *endings(f"o-append-{length}-old", _FILE, f"append a {length}", *PUSHED),
     )
 
 
@@ -73,42 +68,33 @@ _WRITES = (
         "O-sector-overwrite",
         "one-sector overwrite",
         _overwrites(SECTOR_BYTES),
-        *endings("o-overwrite-512", _FILE, "write a 1024 512", *_PUSHED),
+        *endings("o-overwrite-512", _FILE, "write a 1024 512", *PUSHED),
     ),
     _writes(
         "O-sector-append",
         "one-sector append",
         _appends(SECTOR_BYTES),
         *_appended(SECTOR_BYTES),
-        *endings("o-append-512-in-block", "creat a; append a 512", "append a 512", *_PUSHED),
+        *endings("o-append-512-in-block", "creat a; append a 512", "append a 512", *PUSHED),
     ),
     _writes(
         "O-block-overwrite",
         "one-block overwrite",
         _overwrites(BLOCK_BYTES),
-        *endings("o-overwrite-4096", _LONG, "write a 4096 4096", *_PUSHED),
+        *endings("o-overwrite-4096", _LONG, "write a 4096 4096", *PUSHED),
     ),
     _writes("O-block-append", "one-block append", _appends(BLOCK_BYTES), *_appended(BLOCK_BYTES)),
     _writes(
         "O-blocks",
         "append or overwrite of several blocks",
         operations(*BUFFERED, where=negation(is_within(BLOCK_BYTES))),
-        *endings("o-overwrite-8192", _LONG, "write a 4096 8192", *_PUSHED),
+        *endings("o-overwrite-8192", _LONG, "write a 4096 8192", *PUSHED),
         *_APPENDED_BLOCKS,
     ),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixAppend(PropertyBase):
-    """An append leaves a prefix of its bytes. P2 says the same of the bytes behind the old end."""
-
-    def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant if a file is longer than before its append."""
-        return SafeAppends().judge(history, tree)
-
-
-_PREFIX = PrefixAppend(
+_PREFIX = SafeAppend(
     "O-prefix-append",
     "append of several blocks leaves a prefix",
     "If a file has grown by an append of several blocks, it has grown by a prefix of what was appended.",
@@ -118,8 +104,6 @@ _PREFIX = PrefixAppend(
 )
 
 # Atomicity of directory operations
-
-_D_AND_E = "mkdir D; mkdir E"
 
 _DIRECTORY = Atomic(
     "O-dir",
@@ -135,8 +119,8 @@ _DIRECTORY = Atomic(
         ("o-dir-rename", "creat a", "rename a b"),
         ("o-dir-rename-fsync-root", "creat a", "rename a b; fsync ."),
         ("o-dir-rename-replacing", f"{_FILE}; creat b; append b 4096", "rename b a"),
-        *endings("o-dir-rename-across", f"{_D_AND_E}; creat D/a", "rename D/a E/b", "fsync D", "fsync E", "fsync E/b"),
-        ("o-dir-rename-directory-across", f"{_D_AND_E}; mkdir D/d; creat D/d/a", "rename D/d E/d"),
+        *endings("o-dir-rename-across", f"{D_AND_E}; creat D/a", "rename D/a E/b", "fsync D", "fsync E", "fsync E/b"),
+        ("o-dir-rename-directory-across", f"{D_AND_E}; mkdir D/d; creat D/d/a", "rename D/d E/d"),
     ),
     (NOT_TOLD_APART, "Which of two files that look the same a name means."),
     selected=operations(*DIRECTORY),
@@ -201,10 +185,8 @@ _ORDER = (
         "If an append to a file is visible after a crash, every append to the same file before it is there as a whole.",
         SOURCE,
         (
-            *endings(
-                "o-appends-4096", _FILE, "append a 4096; append a 4096", *_PUSHED, "writeback a 8192 4096; commit"
-            ),
-            *endings("o-appends-100", "creat a; append a 4000", "append a 100; append a 100", *_PUSHED),
+            *endings("o-appends-4096", _FILE, "append a 4096; append a 4096", *PUSHED, "writeback a 8192 4096; commit"),
+            *endings("o-appends-100", "creat a; append a 4000", "append a 100; append a 100", *PUSHED),
             ("o-appends-new-commit-between-fsync", "", "creat a; append a 4096; commit; append a 4096; fsync a"),
         ),
         _ORDER_OF_DATA,

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from postcrash.model import Entry, History, Naming, Operation, Tree, Workload, any_from
 from postcrash.model.segments import ZERO
 from postcrash.model.tree import is_below, parent
-from postcrash.properties.family import family
+from postcrash.properties.family import D_AND_E, family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at
 
@@ -266,22 +266,20 @@ def _is_within(name: str, directory: str) -> bool:
     return name == directory or is_below(name, directory)
 
 
-_D_AND_E = "mkdir D; mkdir E"
-
 _ROWS = (
     ("p1-creats", "", "creat a; creat b"),
     ("p1-creats-fsync-last", "", "creat a; creat b; fsync b"),
     ("p1-creats-fsync-other", "creat o", "creat a; creat b; fsync o"),
-    ("p1-creats-two-dirs-fsync-last", _D_AND_E, "creat D/a; creat E/b; fsync E/b"),
-    ("p1-creats-two-dirs-fsync-dir", _D_AND_E, "creat D/a; creat E/b; fsync E"),
+    ("p1-creats-two-dirs-fsync-last", D_AND_E, "creat D/a; creat E/b; fsync E/b"),
+    ("p1-creats-two-dirs-fsync-dir", D_AND_E, "creat D/a; creat E/b; fsync E"),
     ("p1-unlink-creat-fsync-last", "creat s", "unlink s; creat a; fsync a"),
-    ("p1-creat-unlink-fsync-dir", f"{_D_AND_E}; creat E/s", "creat D/a; unlink E/s; fsync E"),
+    ("p1-creat-unlink-fsync-dir", f"{D_AND_E}; creat E/s", "creat D/a; unlink E/s; fsync E"),
     ("p1-unlink-rename", "creat s; creat t", "unlink s; rename t u"),
     ("p1-unlink-rename-fsync-last", "creat s; creat t", "unlink s; rename t u; fsync u"),
-    ("p1-unlink-rename-fsync-dir", f"{_D_AND_E}; creat D/s; creat E/t", "unlink D/s; rename E/t E/u; fsync E"),
+    ("p1-unlink-rename-fsync-dir", f"{D_AND_E}; creat D/s; creat E/t", "unlink D/s; rename E/t E/u; fsync E"),
     ("p1-rename-unlink-fsync-other", "creat s; creat t; creat o", "rename t u; unlink s; fsync o"),
-    ("p1-rename-unlink-fsync-dir", f"{_D_AND_E}; creat D/t; creat E/s", "rename D/t D/u; unlink E/s; fsync E"),
-    ("p1-rename-across-fsync-last", f"{_D_AND_E}; creat D/t", "rename D/t E/u; creat E/b; fsync E/b"),
+    ("p1-rename-unlink-fsync-dir", f"{D_AND_E}; creat D/t; creat E/s", "rename D/t D/u; unlink E/s; fsync E"),
+    ("p1-rename-across-fsync-last", f"{D_AND_E}; creat D/t", "rename D/t E/u; creat E/b; fsync E/b"),
     ("p1-creat-rename-creat-fsync-last", "", "creat a; rename a b; creat c; fsync c"),
     ("p1-commit-between-fsync-last", "creat s; creat t", "creat a; commit; unlink s; rename t u; fsync u"),
     ("p1-mkdir-creat-link-fsync-last", "creat s", "mkdir D; creat D/a; link s l; fsync l"),

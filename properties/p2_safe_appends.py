@@ -5,11 +5,13 @@ of the base image holds filler, so a block that was allocated and never written 
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from postcrash.model import Entry, History, Route, Tree, Workload, all_from, runs, words_where
 from postcrash.model.segments import ZERO
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
+from postcrash.properties.kinds import PropertyBase
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
 
@@ -65,6 +67,15 @@ class SafeAppends(_Appends):
 
     def _is_fine(self, entry: Entry, append: Append) -> bool:
         return all_from(entry, append.start, entry.size, {append.source})
+
+
+@dataclass(frozen=True, slots=True)
+class SafeAppend(PropertyBase):
+    """A row that says of the bytes behind the old end what P2 says: they are a prefix of what was appended."""
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant if a file is longer than before its append."""
+        return SafeAppends().judge(history, tree)
 
 
 class SafeAppendsOrNulls(_Appends):

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from postcrash.model import History, Tree, all_from, source_at
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
-from postcrash.properties.family import Row, endings
+from postcrash.properties.family import PUSHED, Row, endings
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
-from postcrash.properties.p2_safe_appends import SafeAppends
+from postcrash.properties.p2_safe_appends import SafeAppend, SafeAppends
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import BUFFERED, DIRECTORY, Test, operations, span
 from postcrash.properties.wording import shown_bytes
@@ -20,16 +20,6 @@ from postcrash.properties.wording import shown_bytes
 SOURCE = "SQLite, SQLITE_IOCAP_{}"
 
 _DATABASE = "creat a; append a 12288"
-_PUSHED = ("writeback a", "commit; writeback a", "fsync a")
-
-
-@dataclass(frozen=True, slots=True)
-class SafeAppend(PropertyBase):
-    """The size grows after the data, never before it. P2 says the same of the bytes behind the old end."""
-
-    def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant if a file is longer than before its append."""
-        return SafeAppends().judge(history, tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +78,17 @@ def _atomic(name: str, what: str, option: str, rows: tuple[Row, ...], where: Tes
 
 
 _ATOMIC_512 = (
-    *endings("s-atomic-512-overwrite", _DATABASE, "write a 1024 512", *_PUSHED),
-    *endings("s-atomic-512-append", "creat a; append a 512", "write a 512 512", *_PUSHED),
+    *endings("s-atomic-512-overwrite", _DATABASE, "write a 1024 512", *PUSHED),
+    *endings("s-atomic-512-append", "creat a; append a 512", "write a 512 512", *PUSHED),
 )
 _ATOMIC_4096 = (
-    *endings("s-atomic-4096-overwrite", _DATABASE, "write a 4096 4096", *_PUSHED),
-    *endings("s-atomic-4096-append", _DATABASE, "write a 12288 4096", *_PUSHED),
+    *endings("s-atomic-4096-overwrite", _DATABASE, "write a 4096 4096", *PUSHED),
+    *endings("s-atomic-4096-append", _DATABASE, "write a 12288 4096", *PUSHED),
 )
 _ATOMIC_ANY = (
-    *endings("s-atomic-overwrite-all", _DATABASE, "write a 0 12288", *_PUSHED),
-    *endings("s-atomic-overwrite-across", _DATABASE, "write a 4000 200", *_PUSHED),
-    *endings("s-atomic-append-8192", _DATABASE, "write a 12288 8192", *_PUSHED),
+    *endings("s-atomic-overwrite-all", _DATABASE, "write a 0 12288", *PUSHED),
+    *endings("s-atomic-overwrite-across", _DATABASE, "write a 4000 200", *PUSHED),
+    *endings("s-atomic-append-8192", _DATABASE, "write a 12288 8192", *PUSHED),
 )
 
 SQLITE = (
@@ -108,8 +98,8 @@ SQLITE = (
         "When data is appended to a file, the data is there before the size of the file has grown.",
         SOURCE.format("SAFE_APPEND"),
         (
-            *endings("s-append-8192", _DATABASE, "append a 8192", *_PUSHED, "writeback a 16384 4096; commit"),
-            *endings("s-append-100", "creat a; append a 1000", "append a 100", *_PUSHED, "commit"),
+            *endings("s-append-8192", _DATABASE, "append a 8192", *PUSHED, "writeback a 16384 4096; commit"),
+            *endings("s-append-100", "creat a; append a 1000", "append a 100", *PUSHED, "commit"),
         ),
         SafeAppends.exclusions,
     ),
@@ -119,9 +109,9 @@ SQLITE = (
         "When a range of bytes in a file is written, no byte outside of the range is changed by a crash.",
         SOURCE.format("POWERSAFE_OVERWRITE"),
         (
-            *endings("s-overwrite-100", _DATABASE, "write a 5000 100", *_PUSHED),
-            *endings("s-overwrite-4096", _DATABASE, "write a 4096 4096", *_PUSHED),
-            *endings("s-append-to-1000", "creat a; append a 1000", "append a 100", *_PUSHED),
+            *endings("s-overwrite-100", _DATABASE, "write a 5000 100", *PUSHED),
+            *endings("s-overwrite-4096", _DATABASE, "write a 4096 4096", *PUSHED),
+            *endings("s-append-to-1000", "creat a; append a 1000", "append a 100", *PUSHED),
         ),
         ("Files that a recorded operation renames, links over or removes, and bytes past the old end.",),
     ),
