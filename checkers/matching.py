@@ -1,6 +1,6 @@
 """Whether things that must all be there can be different ones of the things that were found."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from postcrash.model import Entry, Tree
 
@@ -12,6 +12,11 @@ CouldBe = Callable[[int, str], bool]
 def identity(entry: Entry) -> Identity:
     """What two entries have in common if they are names of one inode: its number, or the path if that is not known."""
     return entry.inode or entry.path
+
+
+def told_as_another(paths: Iterable[str]) -> str:
+    """The end of a message about something that could be there under these paths, but only as what is another thing."""
+    return f"; if {' or '.join(paths)} is it, something else that must be there is missing"
 
 
 def unmatched(tree: Tree, places: Mapping[int, Sequence[str]], could_be: CouldBe) -> int | None:

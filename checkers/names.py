@@ -9,7 +9,7 @@ from functools import cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.links import Link, chain, link_of, within
-from postcrash.checkers.matching import CouldBe, unmatched
+from postcrash.checkers.matching import CouldBe, told_as_another, unmatched
 from postcrash.model import Entry, Tree
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
@@ -153,9 +153,8 @@ class NameObligations:
         inode = unmatched(tree, places, could_be)
         for kept in self.kept:
             if kept.inode == inode:
-                names = " or ".join(path for path in places[inode] if could_be(inode, path))
-                told = f"{self._lost(kept)}; if {names} is it, something else that must be there is missing"
-                yield kept.barrier.count, kept.path, told
+                paths = (path for path in places[inode] if could_be(inode, path))
+                yield kept.barrier.count, kept.path, self._lost(kept) + told_as_another(paths)
 
     def _lost(self, kept: KeptInode) -> str:
         names = " or ".join(self._names_since(kept))

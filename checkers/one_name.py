@@ -31,7 +31,7 @@ from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection
 from postcrash.checkers.fsync_names import fsynced_names, stays
 from postcrash.checkers.links import chain, link_of
 from postcrash.checkers.lives import lives
-from postcrash.checkers.matching import identity, unmatched
+from postcrash.checkers.matching import identity, told_as_another, unmatched
 from postcrash.model import History, Naming, Observation, Operation, Tree, Workload
 from postcrash.model.tree import ROOT_PATH, is_one_folder, parent
 from postcrash.properties.wording import operation_at
@@ -171,7 +171,7 @@ class _Found:
     def _why(self, move: _Move, names: list[str]) -> str:
         alike = [name for name in names if self._is_like(move.inode, name)]
         if alike:
-            return f"; if {' or '.join(alike)} is it, something else that must be there is missing"
+            return told_as_another(alike)
         return "".join(f"; {name} is another {self._tree[name].type}" for name in names)
 
 

@@ -4,11 +4,16 @@ import datetime
 from dataclasses import dataclass
 
 from postcrash._core import Recording, intervals
-from postcrash.harness.examination.crash_in_recovery import source_of, state_below
-from postcrash.harness.findings.reproduce import Reproducer, cut_for_fstests, require_shell, symptom_of
+from postcrash.harness.examination.crash_in_recovery import source_of
+from postcrash.harness.findings.reproduce import (
+    Reproducer,
+    cut_for_fstests,
+    require_one_crash,
+    require_shell,
+    symptom_of,
+)
 from postcrash.model import parse_workload, simulate
 from postcrash.reports.script.fstests import FstestsTest, fstest
-from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, LogCut
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -28,8 +33,7 @@ def fstests_test(
 ) -> WrittenTest:
     """The test called `name`. `tried` is the script that was tried on `kernel`, if one was. Raises NoCommandError."""
     require_shell(finding)
-    if state_below(finding) is not None:
-        raise NoCommandError("the power fails a second time, within recovery")
+    require_one_crash(finding)
     with source_of(store, finding) as (source, _):
         recording = Recording(source.recording)
         interval = intervals(recording, source.base, finding.model)[finding.interval]

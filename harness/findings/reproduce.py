@@ -35,8 +35,7 @@ def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Repr
     """The scripts that may show a finding of the store, simplest first. Raises NoCommandError if there can be none."""
     if finding.is_of_run:
         raise NoCommandError("guests were lost while they ran the workload")
-    if state_below(finding) is not None:
-        raise NoCommandError("the power fails a second time, within recovery")
+    require_one_crash(finding)
     with source_of(store, finding) as (source, _):
         recording = Recording(source.recording)
         interval = intervals(recording, source.base, finding.model)[finding.interval]
@@ -54,6 +53,12 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
     return tuple(
         Reproducer(script(title, target, history.workload, list(history.trees), found, cut), cut) for cut in cuts
     )
+
+
+def require_one_crash(finding: Finding) -> None:
+    """Raise NoCommandError if the power fails more than once: no script can make that."""
+    if state_below(finding) is not None:
+        raise NoCommandError("the power fails a second time, within recovery")
 
 
 def require_shell(finding: Finding) -> None:

@@ -17,6 +17,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernels.suitability import ONLY_UML_RUNS_PROGRAMS
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import worst
@@ -129,9 +130,7 @@ def audit_command(
 def require_programs_run(session: Session) -> None:
     """Raises UsageError if programs of this machine do not run in guests of the session's kernel."""
     if not isinstance(session.kernel.engine, Uml):
-        raise UsageError(
-            f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
-        )
+        raise UsageError(f"{session.kernel.label}: {ONLY_UML_RUNS_PROGRAMS}")
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:

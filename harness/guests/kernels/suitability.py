@@ -9,6 +9,8 @@ from postcrash.targets import Target
 
 SUPERVISOR_KERNELS_MIN = {"xsync": (5, 17)}
 """The oldest Linux that each supervisor runs on, as it says itself."""
+ONLY_UML_RUNS_PROGRAMS = "only user-mode Linux, which sees this machine's files, runs programs"
+"""Why guests with another engine run no programs of this machine."""
 
 
 def why_unsuitable(kernel: Kernel, target: Target) -> str | None:
@@ -21,7 +23,7 @@ def why_unsuitable(kernel: Kernel, target: Target) -> str | None:
 def _why_not_supervised(kernel: Kernel, target: Target) -> str | None:
     unable = f"{kernel.label} cannot run {target.supervisor} (target {target.name})"
     if not isinstance(kernel.engine, Uml):
-        return f"{unable}: only user-mode Linux, which sees this machine's files, runs programs"
+        return f"{unable}: {ONLY_UML_RUNS_PROGRAMS}"
     major, minor = SUPERVISOR_KERNELS_MIN[target.supervisor]
     found = re.match(r"(\d+)\.(\d+)", kernel.version)
     if found and (int(found[1]), int(found[2])) < (major, minor):
