@@ -64,13 +64,13 @@ def _bytes_of(source: str, place: Segment) -> bytes | None:
     return pattern(write[0], place.start - write[1], place.end - place.start)
 
 
-def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | None = None) -> bool:
-    """Whether any byte from `start` up to `end` (by default the file's end) comes from one of `wanted`."""
+def any_from(entry: Entry, wanted: Collection[str]) -> bool:
+    """Whether any byte of the file comes from one of `wanted`."""
 
     def found(version: Segments) -> bool:
         return any(run.source in wanted for run in version)
 
-    parts = stretches(entry, start, entry.size if end is None else end)
+    parts = stretches(entry, 0, entry.size)
     settled = tuple(part for part in parts if isinstance(part, Segment))
     return found(settled) or any(settle(part, found) for part in parts if isinstance(part, UndecidedBytes))
 

@@ -92,10 +92,6 @@ class Target:
             repair=(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
         )
 
-    def reading(self) -> RecoveryKind:
-        """A recovery that reports the tree and reads every file through the guest's kernel."""
-        return self.recovery(walk=True, fsck=False).by_kernel()
-
     def digest(self) -> str:
         """SHA-256 of everything that affects a run on this target."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()

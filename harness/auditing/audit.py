@@ -198,7 +198,7 @@ def synchrony_audit(
     guests: int | None,
     progress: Progress,
     *,
-    one_disk: bool = False,
+    one_disk: bool,
 ) -> Audit:
     """As `audit`, but judged by whether what the application says is true: its check is not asked."""
     hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))

@@ -131,7 +131,7 @@ def _batches(todo: Iterable[tuple[int, Plan]], until: float | None) -> Iterator[
 
 
 def run_plan(
-    plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool = False
+    plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool
 ) -> Examination:
     """Examine one plan as `run_campaign` does. `machine` is called only if the store has no result."""
     examination = None if fresh else _known(plan, store)

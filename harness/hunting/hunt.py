@@ -269,7 +269,7 @@ class Hunt(ABC, Generic[Selected]):
 
     def _flush(self) -> None:
         if self._batch:
-            self._store.put_runs(self._batch, self._findings)
+            self._store.put_runs(self._batch, findings=self._findings)
         self._batch, self._findings = {}, []
         self._flushed = time.monotonic()
 

@@ -29,8 +29,8 @@ class StraceMissing(Exception):
     """There is no strace on this machine."""
 
 
-def run_under_strace(program: Sequence[str], output: Path, directory: Path, stdout: IO[str] | None = None) -> int:
-    """Run a program in `directory` to its end and write its trace to `output`.
+def run_under_strace(program: Sequence[str], output: Path, directory: Path, *, stdout: IO[str] | None) -> int:
+    """Run a program in `directory` to its end and write its trace to `output`. None: it has our standard output.
 
     Returns its exit code, or minus the signal that ended it. Raises `StraceMissing`.
     """

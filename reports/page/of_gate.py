@@ -21,10 +21,10 @@ _HEADINGS = (
 )
 
 
-def report_of_gate(run: GateRun, title: str = TITLE) -> Report:
+def report_of_gate(run: GateRun) -> Report:
     """The report of `run`."""
     return Report(
-        title=title,
+        title=TITLE,
         standing=_STANDINGS[run.verdict],
         headline=_headline(run),
         about=tuple(_about(run)),

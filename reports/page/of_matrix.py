@@ -21,13 +21,13 @@ _Cells = dict[tuple[str, str, str], Cell]
 """Cells by property, target, and the name of the kernel's column."""
 
 
-def report_of_matrix(matrix: Matrix, findings: Sequence[Finding], title: str = TITLE) -> Report:
+def report_of_matrix(matrix: Matrix, findings: Sequence[Finding]) -> Report:
     """The report of `matrix`, which may have one kernel or several, and of `findings`, its witnesses among them."""
     cells = {(c.property, c.target, column.name): c for column in matrix.columns for c in column.cells}
     counts = Counter(map(_standing, cells.values()))
     told = f"{plural(counts['broken'], 'promise')} broken" if counts["broken"] else "No promise is broken"
     return Report(
-        title=title,
+        title=TITLE,
         standing=next((standing for standing in ("broken", _UNDECIDED) if counts[standing]), "kept"),
         headline=told + (f", {counts[_UNDECIDED]} undecided" if counts[_UNDECIDED] else ""),
         about=(f"Made on {matrix.date.isoformat()} by {matrix.command}",),

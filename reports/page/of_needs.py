@@ -41,7 +41,6 @@ def report_of_needs(
     vulnerabilities: Sequence[Vulnerability],
     about: str,
     kernel: str,
-    title: str = TITLE,
 ) -> Report:
     """The report. `about` says when and how it was made; `kernel` is the label of the cells' kernel."""
     counts = Counter(_STANDINGS[cell.symbol] for cell in cells)
@@ -49,7 +48,7 @@ def report_of_needs(
     told = f"{plural(unsafe, 'cell')} unsafe" if unsafe else "No cell is unsafe"
     headline = told if cells else f"{plural(len(rows), 'application')}, run on no file system"
     return Report(
-        title=title,
+        title=TITLE,
         standing=next((word for word in SIGNS if counts[word]), "undecided"),
         headline=headline + (f", {counts['undecided']} undecided" if counts["undecided"] else ""),
         about=(about,),

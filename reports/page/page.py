@@ -16,9 +16,7 @@ from markupsafe import Markup, escape
 
 from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.layout import lay_out
-from postcrash.reports.page.of_gate import TITLE as GATE_TITLE
 from postcrash.reports.page.of_gate import report_of_gate
-from postcrash.reports.page.of_matrix import TITLE as MATRIX_TITLE
 from postcrash.reports.page.of_matrix import report_of_matrix
 from postcrash.reports.page.report import SIGNS, Entry, Report
 from postcrash.reports.page.story import Story, story_block
@@ -41,14 +39,14 @@ _STORIES = '<script type="application/json" id="stories">%s</script>'
 """Nothing else on the page can look like this, because all other text is escaped."""
 
 
-def render_matrix(matrix: Matrix, stories: Sequence[Story], title: str = MATRIX_TITLE) -> str:
+def render_matrix(matrix: Matrix, stories: Sequence[Story]) -> str:
     """The page of a table or matrix. A ✗ leads to the story of its witness, if this is among `stories`."""
-    return _rendered(report_of_matrix(matrix, [story.finding for story in stories], title), stories)
+    return _rendered(report_of_matrix(matrix, [story.finding for story in stories]), stories)
 
 
-def render_gate(run: GateRun, stories: Sequence[Story], title: str = GATE_TITLE) -> str:
+def render_gate(run: GateRun, stories: Sequence[Story]) -> str:
     """The page of a gate's result. A failure has the story of its finding, if this is among `stories`."""
-    return _rendered(report_of_gate(run, title), stories)
+    return _rendered(report_of_gate(run), stories)
 
 
 def render_needs(report: Report, stories: Sequence[Story]) -> str:

@@ -107,9 +107,9 @@ class Store:
 
         `key` is a digest of everything on which the result depends.
         """
-        self.put_runs({key: run_json}, findings)
+        self.put_runs({key: run_json}, findings=findings)
 
-    def put_runs(self, runs: Mapping[str, Json], findings: Iterable[Finding] = ()) -> None:
+    def put_runs(self, runs: Mapping[str, Json], *, findings: Iterable[Finding]) -> None:
         """Keep several finished explorations by their keys, each as `put_run` does."""
         rows = [(key, json.dumps(run)) for key, run in runs.items()]
         with self._transaction() as connection:

@@ -39,6 +39,11 @@ def overwriting() -> WorkloadBuilder:
 OVERWRITE = overwriting().write("A", 8192, 4096).append("A", 8192).fsync("A").sync().build("overwrite")
 
 
+def reading(target: Target) -> RecoveryKind:
+    """A recovery that reports the tree and reads every file through the guest's kernel."""
+    return target.recovery(walk=True, fsck=False).by_kernel()
+
+
 @dataclass(frozen=True)
 class RecordedWorkload:
     """A workload recorded on a target."""
@@ -49,7 +54,7 @@ class RecordedWorkload:
 
     def recover(self) -> RecoveryKind:
         """A recovery that reads every file through the guest's kernel: each outcome is one observation."""
-        return self.target.reading()
+        return reading(self.target)
 
 
 def root_files(kernel: Kernel) -> dict[Path, bytes]:

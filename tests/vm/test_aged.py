@@ -14,6 +14,8 @@ from postcrash.model import Observation, WorkloadBuilder, simulate
 from postcrash.model.pattern import stale
 from postcrash.targets import base_image, target_named
 
+from .conftest import reading
+
 KERNEL = "the kernel of this test"
 
 
@@ -36,7 +38,7 @@ def test_what_is_written_goes_between_old_files(machine: Machine, settings: Mach
     assert areas[1] > areas[0] + 9, "gaps are of 100 KiB"
     source = Source(out, aged.path, "cache")
     last = intervals(Recording(out), aged.path, "cache")[-1].index
-    shown = Observation.from_wire(machine.execute(source, last, [], target.reading()).observation)
+    shown = Observation.from_wire(machine.execute(source, last, [], reading(target)).observation)
     assert list(shown.tree.paths()) == [".", "A"]
     assert shown.tree["A"].segments == simulate(workload)[-1]["A"].segments
     too_much = WorkloadBuilder().begin().creat("A").append("A", 6 << 20).sync().build("too-much")

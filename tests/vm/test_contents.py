@@ -13,7 +13,7 @@ from postcrash.harness.guests.machine import Machine
 from postcrash.model import Observation, Workload, WorkloadBuilder, all_from, every_answer
 from postcrash.targets import target_named
 
-from .conftest import Record, explored, intervals_of
+from .conftest import Record, explored, intervals_of, reading
 
 MAPPED = ("ext2", "ext3-ordered", "ext3-writeback", "ext4-current", "ext4-journal", "xfs")
 LOOSE_BLOCKS = 25
@@ -143,6 +143,6 @@ def test_reading_ahead_less_changes_no_outcome(machine: Machine, record: Record)
     recorded = record(target, WORKLOADS[0])
     outcomes = []
     for variant in (target, with_readahead):
-        intervals = intervals_of(explored(machine, recorded, recover=variant.reading()))
+        intervals = intervals_of(explored(machine, recorded, recover=reading(variant)))
         outcomes.append([{json.dumps(o.observation, sort_keys=True) for o in i.outcomes} for i in intervals])
     assert outcomes[0] == outcomes[1]

@@ -119,7 +119,7 @@ def kill_while_quiet(machine: Machine, folder: Path) -> None:
 def test_a_guest_that_is_lost_once_is_a_note(settings: MachineSettings, store: Store) -> None:
     with Machine(settings) as machine, TerminalProgress(1) as progress:
         threading.Thread(target=kill_while_quiet, args=(machine, store.folder / "recordings")).start()
-        result = run_plan(plan_for(QUIET), lambda: machine, store, progress)
+        result = run_plan(plan_for(QUIET), lambda: machine, store, progress, fresh=False)
     assert (result.verdict, result.findings) == (Verdict.HOLDS, [])
     (note,) = result.notes
     assert note.startswith("in 'sleep 2': the guest's kernel")

@@ -28,6 +28,8 @@ from postcrash.reports.store.records import Finding, simplicity
 from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 
+from .conftest import reading
+
 KERNEL = "UML"
 RECOVERIES = 2000
 
@@ -162,7 +164,7 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
     for interval in intervals(Recording(source.recording), source.base, model):
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
-            executed = machine.execute(source, interval.index, choices, plan.target.reading())
+            executed = machine.execute(source, interval.index, choices, reading(plan.target))
             lost = tuple(interval.lost(choices))
             for _, started, returned in interval.instants:
                 history = History(plan.workload, started, returned)

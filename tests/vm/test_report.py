@@ -31,6 +31,7 @@ from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 
 from .command import ROOT, postcrash
+from .conftest import reading
 
 EVERY_WORD = """\
 mkdir D
@@ -234,7 +235,7 @@ def test_states_that_break_a_judge_are_counted_as_by_brute_force(
     for interval in known:
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
-            event = machine.execute(source, interval.index, choices, target_named(target).reading())
+            event = machine.execute(source, interval.index, choices, reading(target_named(target)))
             for _, started, returned in interval.instants:
                 history = History(workload, started, returned)
                 opinion = asked.opinion(history, Observation.from_wire(event.observation))

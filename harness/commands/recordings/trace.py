@@ -62,7 +62,7 @@ def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, progr
     with scratch() as folder:
         output = keep or folder / "strace.out"
         try:
-            code = run_under_strace(program, output, Path.cwd(), sys.stderr if json_file == "-" else None)
+            code = run_under_strace(program, output, Path.cwd(), stdout=sys.stderr if json_file == "-" else None)
         except StraceMissing as error:
             raise InfrastructureError(f"{error}: apt-get install strace") from error
         imported = _imported(output, run, out, str(Path.cwd()))
