@@ -15,3 +15,9 @@ def sarif_schema() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     assert found["id"].startswith("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/")
     return found
+
+
+def places(value: object, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all values in decoded JSON, where something can be replaced."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [above, *(place for key, inner in pairs for place in places(inner, (*above, key)))]

@@ -90,6 +90,11 @@ def one_line(result: Ended, code: int) -> str:
     return lines[0]
 
 
+def leftovers(folder: Path) -> list[Path]:
+    """Half-written files in a store."""
+    return [path for path in folder.rglob("*") if path.name.startswith(".") and path.name != ".postcrash"]
+
+
 def serve() -> None:
     """Fork for each line of standard input, run the command there, and print its exit code, or null if it hung."""
     with click.Context(cli) as context:

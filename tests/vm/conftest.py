@@ -20,6 +20,7 @@ from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
+from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
 from .audits import Audit
@@ -37,6 +38,12 @@ def overwriting() -> WorkloadBuilder:
 
 
 OVERWRITE = overwriting().write("A", 8192, 4096).append("A", 8192).fsync("A").sync().build("overwrite")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store of the test's own, empty at first."""
+    return Store(tmp_path / "store")
 
 
 def reading(target: Target) -> RecoveryKind:

@@ -11,12 +11,7 @@ from typing import Any
 
 import pytest
 
-from .command import COMMAND, EXAMPLE, one_line, postcrash
-
-
-def leftovers(folder: Path) -> list[Path]:
-    """Half-written files in a store."""
-    return [path for path in folder.rglob("*") if path.name.startswith(".") and path.name != ".postcrash"]
+from .command import COMMAND, EXAMPLE, leftovers, one_line, postcrash
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.fstests import WrittenTest, fstests_test
 from postcrash.harness.guests.kernels.kernel import find_kernel
@@ -104,11 +102,6 @@ cat out
 cmp out 999.out
 """
     return run_script(find_kernel(), root(on), target, script)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
 
 
 def made_of(settings: MachineSettings, store: Store, target: str, judge: str, text: str) -> WrittenTest:

@@ -124,12 +124,6 @@ Hunt = Callable[..., HuntResult]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """The store in which hunts keep their findings."""
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
 def plan() -> Plan:
     """What is done with each workload."""
     target = target_named("ext4-current")

@@ -18,8 +18,7 @@ import pytest
 
 from postcrash.model import ExitCode
 
-from .command import COMMAND
-from .test_cli import leftovers
+from .command import COMMAND, leftovers
 
 GATE = """
 targets = ["ext4-original", "btrfs"]

@@ -15,7 +15,8 @@ import pytest
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import DATABASE
 
-from .test_cli import finished_runs, leftovers
+from .command import leftovers
+from .test_cli import finished_runs
 from .test_kills import Campaign, verdicts
 
 pytestmark = pytest.mark.full  # Half a minute each.

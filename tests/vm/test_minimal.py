@@ -97,11 +97,6 @@ def no_operation_is_needless(workload: Workload, breaks: Callable[[Workload], bo
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
 def needless(settings: MachineSettings, store: Store) -> Finding:
     plan = plan_for(parse_workload(NEEDLESS, "needless"), "ext4-original", "P5")
     (finding,) = examined(plan, settings, store).findings

@@ -122,11 +122,6 @@ def run(text: str, target: str) -> ScriptResult:
     return run_script(find_kernel(), root(target), target_named(target), text)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 def found(settings: MachineSettings, store: Store, target_name: str, judge: str, text: str) -> Finding:
     """The first finding of `judge` for a workload, named."""
     target = target_named(target_name)

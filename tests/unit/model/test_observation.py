@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from postcrash.model import Entry, FsckResult, Observation, ObservationError, Segment, Tree
 
+from ..conftest import places
+
 ROOT: dict[str, Any] = {"path": ".", "type": "dir", "mode": 0o755, "nlink": 3, "inode": 1}
 FILE: dict[str, Any] = {
     "path": "A/foo",
@@ -145,12 +147,6 @@ def test_bad_reports(change: Callable[[dict[str, Any]], None], place: str) -> No
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", ".", "a", "file", "zero"])
 KEYS = st.sampled_from(["mount_errno", "tree", "klog", "fsck", "path", "type", "size", "segments"]) | st.text()
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner), max_leaves=20)
-
-
-def places(obj: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The places in nested lists and dictionaries where something can be replaced."""
-    children = obj.items() if isinstance(obj, dict) else enumerate(obj) if isinstance(obj, list) else ()
-    return [path, *(place for key, child in children for place in places(child, (*path, key)))]
 
 
 def check_taken_or_refused(obj: object) -> None:

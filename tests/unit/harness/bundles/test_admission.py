@@ -22,8 +22,9 @@ from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, state_id
 from postcrash.targets import TARGETS, target_named
 
+from ...conftest import places
 from .conftest import ORIGINAL, Made, named
-from .test_taking import JSON, places, put
+from .test_taking import JSON, put
 
 (FIELDS,) = about_target(ORIGINAL).keys() - {"target"}
 OWN = replace(ORIGINAL, name="own", options="noauto_da_alloc,commit=1", mkfs=(*ORIGINAL.mkfs, "-I", "256"), size_mib=9)

@@ -22,6 +22,7 @@ from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
 
+from ...conftest import places
 from ...reports.conftest import observation
 from .conftest import CONTENT, ORIGINAL, Here, Made, files_of, members_of, packed
 
@@ -232,12 +233,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
-
-
-def places(value: object, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The places of all values in decoded JSON."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [above, *(place for key, inner in pairs for place in places(inner, (*above, key)))]
 
 
 def put(value: Any, place: tuple[Any, ...], new: object) -> Any:

@@ -5,7 +5,6 @@ import os
 import re
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,13 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 
+from ....vm.command import leftovers
+from .conftest import postcrash
+
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
 LOGS = Path(__file__).parents[2] / "recorders/logs"
 OPERATIONS = "creat A\n---\nwrite A 0 512\nsync\n"
-
-
-def postcrash(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line in `folder`, where the store will be."""
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
 def one_line(result: subprocess.CompletedProcess[str], code: int) -> str:
@@ -30,10 +26,6 @@ def one_line(result: subprocess.CompletedProcess[str], code: int) -> str:
     assert result.returncode == code, result.stderr
     (line,) = result.stderr.splitlines()
     return line.removeprefix("postcrash: ")
-
-
-def leftovers(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.name.startswith(".") and path.name != ".postcrash"]
 
 
 def marks_in(log: Path) -> list[str]:

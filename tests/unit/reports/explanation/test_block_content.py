@@ -7,13 +7,11 @@ import pytest
 from postcrash.model import Workload, parse_workload, pattern
 from postcrash.reports.explanation.block_content import INDEXED_SECTORS_MAX, describe
 
+from ..conftest import block
+
 WORKLOAD = parse_workload(
     "creat a\nappend a 100\n---\nappend a 5000\ncreat b\nwrite b 0 4096\ndwrite b 512 512\nwrite b 1M 4096\n", "litmus"
 )
-
-
-def block(*parts: bytes) -> bytes:
-    return b"".join(parts).ljust(4096, b"\0")
 
 
 NOISE = bytes(range(256)) * 16

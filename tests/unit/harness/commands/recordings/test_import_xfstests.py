@@ -2,16 +2,16 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from postcrash.targets import load_target
 
+from ..conftest import postcrash
+
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()", "import-xfstests"]
 CONFIG = """\
 [ext4_1k]
 FSTYP=ext4
@@ -32,8 +32,7 @@ LEFT_OUT = {
 
 def run(folder: Path, *arguments: str, config: str = CONFIG) -> subprocess.CompletedProcess[str]:
     (folder / "local.config").write_text(config)
-    command = [*COMMAND, "local.config", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return postcrash(folder, "import-xfstests", "local.config", *arguments)
 
 
 def test_targets_are_written_and_the_rest_is_said_line_by_line(tmp_path: Path) -> None:

@@ -11,15 +11,12 @@ import pytest
 
 from postcrash.model import load_workload, parse_workload, simulate
 
+from .....vm.command import COMMAND
+from ..conftest import postcrash
+
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
 DOCUMENT = (Path(__file__).resolve().parents[5] / "docs/strace.md").read_text(encoding="utf-8")
-
-
-def postcrash(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line in `folder`."""
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
 def block(language: str) -> str:
