@@ -10,11 +10,10 @@ use std::ops::Deref;
 use std::path::Path;
 
 use memmap2::{Mmap, UncheckedAdvice};
+use postcrash_wire::units::PAGE_BYTES;
 
 /// How many bytes of all mapped files may be resident.
 const RESIDENT_MAX: u64 = 256 << 20;
-/// Bytes of a page on the machines that guests run on.
-const PAGE_BYTES: u64 = 4096;
 
 /// A file that nobody changes while it is open.
 pub struct Mapped(Mmap);

@@ -45,18 +45,6 @@ fn written_word(tag: u8, word: u64) -> [u8; 8] {
     splitmix64(word).to_le_bytes().map(|hash| 1 + ((u16::from(tag) + u16::from(hash)) % 255) as u8)
 }
 
-/// Fill `out` with the garbage of 4 KiB block number `block`.
-pub fn fill_stale(block: u64, out: &mut [u8]) {
-    let mut word = [0; 8];
-    word[..5].copy_from_slice(STALE);
-    for (i, digit) in word[5..].iter_mut().enumerate() {
-        *digit = DIGITS[(block >> (6 * (2 - i)) & 63) as usize];
-    }
-    for (at, byte) in out.iter_mut().enumerate() {
-        *byte = word[at % 8];
-    }
-}
-
 /// Where a run of bytes comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteSource {
@@ -245,6 +233,18 @@ mod tests {
         let mut bytes = vec![0; length];
         fill(tag, offset, &mut bytes);
         bytes
+    }
+
+    /// Fill `out` with the garbage of 4 KiB block number `block`.
+    fn fill_stale(block: u64, out: &mut [u8]) {
+        let mut word = [0; 8];
+        word[..5].copy_from_slice(STALE);
+        for (i, digit) in word[5..].iter_mut().enumerate() {
+            *digit = DIGITS[(block >> (6 * (2 - i)) & 63) as usize];
+        }
+        for (at, byte) in out.iter_mut().enumerate() {
+            *byte = word[at % 8];
+        }
     }
 
     #[test]

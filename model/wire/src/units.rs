@@ -10,6 +10,8 @@ pub const SECTOR_BYTES: usize = 512;
 pub const BLOCK_BYTES: usize = 4096;
 /// Sectors of a block.
 pub const BLOCK_SECTORS: u64 = (BLOCK_BYTES / SECTOR_BYTES) as u64;
+/// Bytes of a page of memory on the machines that guests run on.
+pub const PAGE_BYTES: u64 = 4096;
 
 /// The blocks that a run of sectors touches.
 pub fn blocks_of(sector: u64, sectors: u64) -> Range<u64> {

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use postcrash_stopped::{mapped, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
+use postcrash_wire::units::PAGE_BYTES;
 
 use crate::left_out::{is_flush, LeftOut};
 use crate::{HOST, MOUNT_POINT};
@@ -18,7 +19,6 @@ use crate::{HOST, MOUNT_POINT};
 const CALLS_MAX: usize = 4096;
 /// So many flushes are noted besides. Runs are compared by these.
 const FLUSHES_MAX: usize = 1 << 16;
-const PAGE_BYTES: u64 = 4096;
 /// Bit of an entry of /proc/PID/pagemap: the page is in memory.
 const PRESENT: u64 = 1 << 63;
 /// Stands in the notes where calls are no longer noted.

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use libc::c_char;
+use postcrash_wire::units::PAGE_BYTES;
 use postcrash_wire::{pattern, Operation, Word};
 
 use crate::checkpoint::checkpoint;
@@ -15,9 +16,6 @@ use crate::commit::commit;
 use crate::held::{HeldFiles, HANDLE};
 use crate::share::{dedupe, reflink};
 use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
-
-/// msync(2) wants an address where a page starts.
-const PAGE_BYTES: u64 = 4096;
 
 /// How often the kernel is told to forget what is clean.
 const DROP_CACHES_ROUNDS: usize = 4;
@@ -216,6 +214,7 @@ fn writeback(op: &Operation, held: &HeldFiles) -> io::Result<()> {
 /// Call msync for the whole file, or for the pages of a range as far as the file reaches.
 fn msync(op: &Operation, file: &OwnedFd) -> io::Result<()> {
     let size = size(file)? as usize;
+    // msync(2) wants an address where a page starts.
     let start = (op.offset.unwrap_or(0) & !(PAGE_BYTES - 1)) as usize;
     let end = op.length.map_or(size, |length| size.min((op.offset.unwrap_or(0) + length) as usize));
     if start >= end {

@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+use postcrash_wire::units::PAGE_BYTES;
 use postcrash_wire::Operation;
 
 /// A C string. Text with a NUL is refused.
@@ -63,7 +64,7 @@ pub struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    const ALIGNMENT: usize = 4096;
+    const ALIGNMENT: usize = PAGE_BYTES as usize;
 
     pub fn new(length: usize) -> Self {
         let memory = vec![0u8; length + Self::ALIGNMENT];

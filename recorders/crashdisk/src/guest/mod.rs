@@ -39,7 +39,7 @@ use crate::virtio::log_disk::{self, LogDisk};
 use crate::virtio::mailbox::Mailbox;
 use crate::virtio::poll::Poll;
 use crate::virtio::shrunk;
-use crate::virtio::vhost::Connection;
+use crate::virtio::vhost::{is_cut_off, Connection};
 
 /// How long to wait for a kernel that never comes to rest. It is long enough that a busy host does not cause this.
 const REST_MAX: Duration = Duration::from_secs(2);
@@ -464,12 +464,6 @@ fn execute(kind: &RequestKind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, S
         RequestKind::Unsupported => return (data, Status::Unsupported),
     }
     (data, Status::Ok)
-}
-
-/// Whether the other end of a socket went away in the middle of something.
-fn is_cut_off(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 fn drain_eventfd(fd: RawFd) {

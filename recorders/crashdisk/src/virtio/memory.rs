@@ -6,7 +6,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use crate::virtio::shrunk::{self, Guard, PAGE_BYTES};
+use postcrash_wire::units::PAGE_BYTES;
+
+use crate::virtio::shrunk::{self, Guard};
 
 /// One stretch of guest memory.
 pub struct Region {

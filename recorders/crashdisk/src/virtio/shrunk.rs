@@ -8,8 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-/// Bytes of a page of memory.
-pub const PAGE_BYTES: u64 = 4096;
+use postcrash_wire::units::PAGE_BYTES;
 
 /// Mappings at a time. A table has eight regions, a guest three disks, and a table is mapped before the last one goes.
 const MAPPINGS_MAX: usize = 64;

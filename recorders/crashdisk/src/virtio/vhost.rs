@@ -33,8 +33,13 @@ const MESSAGE_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 50 } els
 
 /// VHOST_USER_F_PROTOCOL_FEATURES.
 const F_PROTOCOL_FEATURES: u64 = 1 << 30;
-/// VHOST_USER_PROTOCOL_F_REPLY_ACK, _BACKEND_REQ (virtio_uml insists on it) and _CONFIG.
-const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9;
+/// VHOST_USER_PROTOCOL_F_REPLY_ACK.
+const F_REPLY_ACK: u64 = 1 << 3;
+/// VHOST_USER_PROTOCOL_F_BACKEND_REQ. virtio_uml insists on it.
+const F_BACKEND_REQ: u64 = 1 << 5;
+/// VHOST_USER_PROTOCOL_F_CONFIG.
+const F_CONFIG: u64 = 1 << 9;
+const PROTOCOL_FEATURES: u64 = F_REPLY_ACK | F_BACKEND_REQ | F_CONFIG;
 
 mod request {
     pub const GET_FEATURES: u32 = 1;
@@ -94,7 +99,7 @@ impl Connection {
     /// Read and answer one message. False when the guest has gone.
     pub fn serve(&mut self) -> io::Result<bool> {
         match self.serve_message() {
-            Err(error) if is_gone(&error) => Ok(false),
+            Err(error) if is_cut_off(&error) => Ok(false),
             other => other,
         }
     }
@@ -191,7 +196,8 @@ impl Connection {
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
+/// Whether the other end of a socket went away in the middle of something.
+pub fn is_cut_off(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
