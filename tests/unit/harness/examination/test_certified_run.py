@@ -21,7 +21,8 @@ def store(tmp_path: Path) -> Store:
 
 def test_only_runs_with_certificates_are_listed(store: Store) -> None:
     """The log of a random hunt is kept beside the runs, and a workload that was refused has no certificate."""
-    store.put_runs({"log": {"drafts": []}, "refused": {**ROW, "certificates": []}, "run": {**ROW, "notes": []}})
+    rows = {"log": {"drafts": []}, "refused": {**ROW, "certificates": []}, "run": {**ROW, "notes": []}}
+    store.put_runs(rows, findings=())
     (run,) = certified_runs(store)
     assert run == CertifiedRun.from_wire(ROW)
     assert run.is_whole
