@@ -15,13 +15,13 @@ Minimize = Callable[[Finding], MinimalFinding]
 
 
 @dataclass(slots=True)
-class Story:
+class GroupSummary:
     """What a hunt reports of a group.
 
     representative  the finding with the smallest workload that the hunt ran
     minimal         the finding with the smallest workload that there is; None if it was not looked for or not found
     note            why `minimal` was not found, or why it may not be the smallest; empty if it was not looked for
-    causes          the causes of the hunt's findings; a story can have several
+    causes          the causes of the hunt's findings; a summary can have several
     """
 
     representative: Finding
@@ -43,11 +43,11 @@ class Story:
         return [each for each in words if each != cause_of(self.shown).message]
 
 
-def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[Story]:
-    """The stories of the groups; the story with the most workloads comes first. Without `minimize`, one per group."""
-    found: dict[tuple[str, str, tuple[str, ...], bool], Story] = {}
+def summaries(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[GroupSummary]:
+    """The summaries of the groups; the one with the most workloads comes first. Without `minimize`, one per group."""
+    found: dict[tuple[str, str, tuple[str, ...], bool], GroupSummary] = {}
     for number, group in enumerate(sorted(groups, key=lambda group: group.size)):
-        told = _story(group, store, minimize)
+        told = _summary(group, store, minimize)
         least = told.minimal
         if least is None:
             found["", str(number), (), False] = told
@@ -58,26 +58,26 @@ def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) ->
             known.causes += told.causes
             known.count += told.count
             known.names = [*known.names, *told.names][:NAMES_MAX]
-    return sorted(found.values(), key=lambda story: -story.count)
+    return sorted(found.values(), key=lambda summary: -summary.count)
 
 
-def _story(group: Group, store: Store, minimize: Minimize | None) -> Story:
+def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSummary:
     representative = store.finding(group.finding)
-    story = Story(representative, None, "", [group.cause], group.count, list(group.names))
+    summary = GroupSummary(representative, None, "", [group.cause], group.count, list(group.names))
     if minimize is not None:
         try:
             least = minimize(representative)
-            (story.minimal,) = named([least.finding], store)
-            story.representative = replace(representative, minimal=story.minimal.id)
-            story.note = "there was no time to try all smaller workloads" if least.is_cut_short else ""
+            (summary.minimal,) = named([least.finding], store)
+            summary.representative = replace(representative, minimal=summary.minimal.id)
+            summary.note = "there was no time to try all smaller workloads" if least.is_cut_short else ""
         except OutOfTimeError as error:  # there is no time for naming either
-            story.note = str(error)
-            return story
+            summary.note = str(error)
+            return summary
         except InfrastructureError as error:
-            story.note = str(error)
-    if story.minimal is None:
-        (story.representative,) = named([representative], store)
-    return story
+            summary.note = str(error)
+    if summary.minimal is None:
+        (summary.representative,) = named([representative], store)
+    return summary
 
 
 def kinds_lost(finding: Finding) -> Iterator[str]:

@@ -24,7 +24,7 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.hunting.groups import stories
+from postcrash.harness.hunting.groups import summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.progress import TerminalProgress
@@ -153,8 +153,8 @@ def hunted(store: Store, settings: MachineSettings) -> Hunt:
 def test_a_lying_drive_is_found(hunted: Hunt, plan: Plan, store: Store) -> None:
     found = hunted(replace(plan, how=replace(plan.how, model="lying")))
     assert found.verdict is Verdict.VIOLATED
-    told = stories(found.groups.values(), store, None)
-    assert any("sync" in story.shown.message and story.shown.lost for story in told)
+    told = summaries(found.groups.values(), store, None)
+    assert any("sync" in summary.shown.message and summary.shown.lost for summary in told)
 
 
 Smallest = Callable[[HuntResult, Plan], set[str]]
@@ -171,9 +171,9 @@ def smallest(store: Store, settings: MachineSettings) -> Smallest:
                 return minimize(finding, replace(plan, workload=workload), machine, store, progress, fresh=True)
 
         assert found.verdict is Verdict.VIOLATED
-        told = stories(found.groups.values(), store, least)
-        assert [story.note for story in told] == [""] * len(told)
-        return {story.shown.workload_text for story in told}
+        told = summaries(found.groups.values(), store, least)
+        assert [summary.note for summary in told] == [""] * len(told)
+        return {summary.shown.workload_text for summary in told}
 
     return run
 

@@ -37,7 +37,7 @@ from postcrash.harness.findings.minimize import (
     minimized_on,
 )
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.hunting.groups import Story, stories
+from postcrash.harness.hunting.groups import GroupSummary, summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.hunting.space_hunt import Selection
@@ -179,7 +179,7 @@ def hunt(
             until = time.monotonic() + MINIMIZING_SECONDS if seconds_max is None else started + seconds_max
             told = _minimized(session, plan, hunted, fresh, until)
         else:
-            told = stories(hunted.groups.values(), session.store, None)
+            told = summaries(hunted.groups.values(), session.store, None)
         write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
         if json_file != "-":
             print_hunted(selection, plan, expected, hunted, told, seconds)
@@ -237,8 +237,8 @@ def _for_random(how: Exploration) -> Exploration:
     return how if is_given else replace(how, budget=replace(how.budget, recoveries=RANDOM_RECOVERIES, seconds=None))
 
 
-def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, until: float) -> list[Story]:
-    """The stories of groups. Each group is minimized as long as there is time and the user does not interrupt."""
+def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, until: float) -> list[GroupSummary]:
+    """The summaries of groups. Each group is minimized as long as there is time and the user does not interrupt."""
 
     def least(finding: Finding) -> MinimalFinding:
         if not hunted.interrupted:
@@ -250,7 +250,7 @@ def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, un
 
     settings = settings_for_recorders(session.settings, [plan.how.recorder])
     with Spare(settings, until) as machine, TerminalProgress(None) as progress:
-        return stories(hunted.groups.values(), session.store, least)
+        return summaries(hunted.groups.values(), session.store, least)
 
 
 def _plan(session: Session, target: Target, expected: Expectation, how: Exploration, kinds: frozenset[str]) -> Plan:

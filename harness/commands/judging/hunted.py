@@ -9,7 +9,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.files.output import count_text
-from postcrash.harness.hunting.groups import Story, kinds_lost
+from postcrash.harness.hunting.groups import GroupSummary, kinds_lost
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
@@ -38,7 +38,7 @@ def to_json(
     plan: Plan,
     expected: Expectation,
     hunted: HuntResult,
-    told: list[Story],
+    told: list[GroupSummary],
     seconds: float,
 ) -> dict[str, object]:
     """What `--json` gives. `seconds` is how long the hunt explored."""
@@ -77,17 +77,17 @@ def to_json(
         "expect": expected.name,
         "groups": [
             {
-                **_story(story),
-                **standing_json(_said(plan, story.shown.checker), Verdict.VIOLATED),
-                "meaning": _meaning(plan, expected, story),
+                **_summary(summary),
+                **standing_json(_said(plan, summary.shown.checker), Verdict.VIOLATED),
+                "meaning": _meaning(plan, expected, summary),
             }
-            for story in told
+            for summary in told
         ],
     }
 
 
-def _meaning(plan: Plan, expected: Expectation, story: Story) -> str:
-    return expected.standing(plan.target, plan.how.model, story.shown.checker, Verdict.VIOLATED)
+def _meaning(plan: Plan, expected: Expectation, summary: GroupSummary) -> str:
+    return expected.standing(plan.target, plan.how.model, summary.shown.checker, Verdict.VIOLATED)
 
 
 def _selected(selection: Selection | RandomSelection) -> dict[str, object]:
@@ -110,18 +110,18 @@ def _judges(plan: Plan) -> list[str]:
     return [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
 
 
-def _story(story: Story) -> dict[str, object]:
+def _summary(summary: GroupSummary) -> dict[str, object]:
     return {
-        "checker": story.shown.checker,
-        "message": story.shown.message,
-        "lost": list(kinds_lost(story.shown)),
-        "workload": parse_workload(story.shown.workload_text, story.shown.workload_name).without_tail().to_text(),
-        "finding": story.representative.id,
-        "minimal": None if story.minimal is None else story.minimal.id,
-        "note": story.note,
-        "count": story.count,
-        "names": story.names,
-        "causes": [cause.to_json() for cause in story.causes],
+        "checker": summary.shown.checker,
+        "message": summary.shown.message,
+        "lost": list(kinds_lost(summary.shown)),
+        "workload": parse_workload(summary.shown.workload_text, summary.shown.workload_name).without_tail().to_text(),
+        "finding": summary.representative.id,
+        "minimal": None if summary.minimal is None else summary.minimal.id,
+        "note": summary.note,
+        "count": summary.count,
+        "names": summary.names,
+        "causes": [cause.to_json() for cause in summary.causes],
     }
 
 
@@ -130,23 +130,24 @@ def print_hunted(
     plan: Plan,
     expected: Expectation,
     hunted: HuntResult,
-    told: list[Story],
+    told: list[GroupSummary],
     seconds: float,
 ) -> None:
     """Print the groups, what was left out, and the verdict with the counts that it rests on."""
     console = Console(soft_wrap=True, highlight=False)
-    for number, story in enumerate(told, 1):
-        console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
-        console.print(story.shown.message, markup=False)
-        for words in story.other_words:
+    for number, summary in enumerate(told, 1):
+        found = f"{summary.count} workloads, first {summary.names[0]}"
+        console.rule(f"[red]{number}[/] · {summary.shown.checker} · {found}")
+        console.print(summary.shown.message, markup=False)
+        for words in summary.other_words:
             console.print(f"found as: {words}", markup=False)
-        if meaning := _meaning(plan, expected, story):
+        if meaning := _meaning(plan, expected, summary):
             console.print(meaning, markup=False)
-        console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
-        console.print(_story(story)["workload"], markup=False, end="")
-        if story.note:
-            console.print(f"perhaps not the smallest: {story.note}", markup=False)
-        console.print(f"explained: postcrash explain {story.shown.id}")
+        console.print(f"lost: {', '.join(kinds_lost(summary.shown)) or 'nothing that had been sent'}", markup=False)
+        console.print(_summary(summary)["workload"], markup=False, end="")
+        if summary.note:
+            console.print(f"perhaps not the smallest: {summary.note}", markup=False)
+        console.print(f"explained: postcrash explain {summary.shown.id}")
     if told:
         console.rule()
     for title, reasons in (

@@ -9,7 +9,7 @@ import pytest
 
 from postcrash.harness.hunting import groups as module
 from postcrash.harness.hunting.causes import cause_of
-from postcrash.harness.hunting.groups import stories
+from postcrash.harness.hunting.groups import summaries
 from postcrash.harness.hunting.hunt_result import Group
 
 from .pretence import found, plan
@@ -18,7 +18,7 @@ SHORT = "fsync a (operation 2) had returned, but a is 0 bytes long; it promised 
 BACK = "fsync . (operation 9) had returned after unlink a (operation 8), but a is there"
 
 
-def test_a_story_of_several_causes_says_all_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_summary_of_several_causes_says_all_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The smallest workload of a group may break the judge in other words than the group did."""
     short, back = (found(plan(tmp_path), message, "r-clean") for message in (SHORT, BACK))
     by_id = {each.id: each for each in (short, back)}
@@ -26,8 +26,8 @@ def test_a_story_of_several_causes_says_all_of_them(monkeypatch: pytest.MonkeyPa
     store: Any = SimpleNamespace(finding=by_id.__getitem__)
     least: Any = SimpleNamespace(finding=replace(short, id="f-least"), is_cut_short=False)
     causes = [Group(cause_of(each), each.id, (1, number), 1, ["w"]) for number, each in enumerate((short, back))]
-    (story,) = stories(causes, store, lambda _: least)
-    assert (story.count, story.shown.message) == (2, SHORT)
-    assert story.other_words == [cause_of(back).message]
-    alone = stories(causes[:1], store, lambda _: least)
+    (summary,) = summaries(causes, store, lambda _: least)
+    assert (summary.count, summary.shown.message) == (2, SHORT)
+    assert summary.other_words == [cause_of(back).message]
+    alone = summaries(causes[:1], store, lambda _: least)
     assert [each.other_words for each in alone] == [[]]
