@@ -22,7 +22,7 @@ from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH, parent
 from postcrash.properties.wording import operation_at
 
-Standing = frozenset[int | None]
+Inodes = frozenset[int | None]
 """A set of inodes. None in it means that the entry may be missing."""
 
 
@@ -68,7 +68,7 @@ class Bindings:
         synced = {barrier.inode for barrier in self.barriers if barrier.persistence is Persistence.FILE}
         self._everything = everything
         self._settling = {inode: tuple(b for b in self.barriers if b.settles(inode)) for inode in synced}
-        self._standing: dict[Link, Standing] = {}
+        self._stands_for: dict[Link, Inodes] = {}
         self._inodes: dict[str, frozenset[int]] = {ROOT_PATH: frozenset({ROOT_INODE})}
 
     def said(self, barrier: Barrier) -> str:
@@ -91,18 +91,18 @@ class Bindings:
         """The barriers that made the entries of the directory durable, in order. The set-up is one of them."""
         return self._settling.get(directory, self._everything)
 
-    def standing(self, link: Link) -> Standing:
+    def stands_for(self, link: Link) -> Inodes:
         """What the entry can stand for after a crash. None is in it if the entry can be missing."""
-        if link not in self._standing:
+        if link not in self._stands_for:
             settled = self.settling(link.directory)[-1].count
-            self._standing[link] = self.lives.bound(link, settled, self.history.started)
-        return self._standing[link]
+            self._stands_for[link] = self.lives.bound(link, settled, self.history.started)
+        return self._stands_for[link]
 
     def inodes(self, path: str) -> frozenset[int]:
         """What `path` can stand for if it is found after a crash. Empty if it cannot be found."""
         if path not in self._inodes:
             name = path.rpartition("/")[2]
-            found = Standing().union(*(self.standing(Link(inode, name)) for inode in self.inodes(parent(path))))
+            found = Inodes().union(*(self.stands_for(Link(inode, name)) for inode in self.inodes(parent(path))))
             self._inodes[path] = frozenset(inode for inode in found if inode is not None)
         return self._inodes[path]
 
@@ -121,7 +121,7 @@ class Bindings:
 
     def is_only_entry(self, link: Link, inode: int) -> bool:
         """Whether nothing that had started gave the inode another entry, or this one is certain to stand for it."""
-        if self.standing(link) == {inode}:
+        if self.stands_for(link) == {inode}:
             return True
         others = (other for other in self.lives.links[inode] if other != link)
         return not any(inode in self.lives.bound(other, 0, self.history.started) for other in others)
@@ -135,9 +135,9 @@ class Bindings:
         found = self._since(link, lambda found: found == {None})
         return found if found and self.lives.bound(link, 0, found.count) != {None} else None
 
-    def _since(self, link: Link, is_so: Callable[[Standing], bool]) -> Barrier | None:
+    def _since(self, link: Link, is_so: Callable[[Inodes], bool]) -> Barrier | None:
         """The first barrier since which `is_so` holds for what the entry stands for."""
-        if not is_so(self.standing(link)):
+        if not is_so(self.stands_for(link)):
             return None
         started = self.history.started
         return next(b for b in self.settling(link.directory) if is_so(self.lives.bound(link, b.count, started)))

@@ -169,7 +169,7 @@ class NameObligations:
         """Inodes that may have moved: no entry certain to be found stands for them alone."""
         found: dict[int, KeptInode | None] = {ROOT_INODE: None}
         for inode, links in sorted(self._bindings.lives.links.items()):
-            if any(inode in self._bindings.standing(link) for link in links):
+            if any(inode in self._bindings.stands_for(link) for link in links):
                 self._find(inode, found)
         yield from filter(None, found.values())
 
@@ -177,7 +177,7 @@ class NameObligations:
         """Whether the inode is certain to be found. Adds to `found` what that depends on."""
         if inode in found:
             return True
-        alone = [link for link in self._bindings.lives.links[inode] if self._bindings.standing(link) == {inode}]
+        alone = [link for link in self._bindings.lives.links[inode] if self._bindings.stands_for(link) == {inode}]
         if any(self._find(link.directory, found) for link in alone):
             found[inode] = None
             return True

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from postcrash.checkers.bindings import Barrier, Bindings, Standing
+from postcrash.checkers.bindings import Barrier, Bindings, Inodes
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names
 from postcrash.checkers.inodes import Past, pasts
@@ -114,7 +114,7 @@ def _lost(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_Removed
     """The names that the inode lost before the barrier, and has as far as documents say."""
     for link in bindings.lives.links[inode]:
         number = _removal(bindings, link, inode, barrier.count)
-        if number is None or inode not in bindings.standing(link):
+        if number is None or inode not in bindings.stands_for(link):
             continue
         said = f"{bindings.said(barrier)} after {operation_at(bindings.history.workload, number)}"
         for folder in _folders(bindings, link.directory, number, barrier.count):
@@ -138,10 +138,10 @@ def _has_one_path(bindings: Bindings, folder: str, tree: Tree) -> bool:
     return all(bindings.is_only_entry(link_of(tree, path), tree[path].inode) for path in chain(folder))
 
 
-def _elsewhere(bindings: Bindings, folder: str, link: Link) -> Standing:
+def _elsewhere(bindings: Bindings, folder: str, link: Link) -> Inodes:
     """What the name can stand for in other directories that can be found as `folder`."""
     others = (Link(other, link.name) for other in bindings.directories(folder) if other != link.directory)
-    return Standing().union(*map(bindings.standing, others))
+    return Inodes().union(*map(bindings.stands_for, others))
 
 
 def _removal(bindings: Bindings, link: Link, inode: int, count: int) -> int | None:
