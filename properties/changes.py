@@ -1,8 +1,8 @@
-"""Finds what an operation changes, and whether a tree shows the change.
+"""Finds what an operation changes, its effects, and whether a tree shows them.
 
-A change concerns one thing: a name, which file a name stands for, a stretch of a file, its size, its links, or an
-attribute. The thing is different after an operation than before it, and no other recorded operation changes it. So a
-change is never mistaken for the work of another operation, and no later operation can undo it. Several operations can
+An effect concerns one thing: a name, which file a name stands for, a stretch of a file, its size, its links, or an
+attribute. The thing is different after an operation than before it, and no other recorded operation changes it. So an
+effect is never mistaken for the work of another operation, and no later operation can undo it. Several operations can
 be taken as one, such as a truncation and the append that follows it.
 """
 
@@ -19,8 +19,8 @@ from postcrash.properties.wording import shown_bytes
 Names = tuple[str, ...]
 
 
-class ChangeState(Enum):
-    """What a tree shows of a change."""
+class EffectState(Enum):
+    """What a tree shows of an effect."""
 
     OLD = "as before"
     NEW = "done"
@@ -28,21 +28,21 @@ class ChangeState(Enum):
     UNTOLD = "cannot be told"
 
 
-class Change(Protocol):
+class Effect(Protocol):
     """One thing that differs before and after an operation. `inode` is the simulated file's."""
 
     @property
     def path(self) -> str:
-        """The name that the change concerns."""
+        """The name that the effect concerns."""
         ...
 
     @property
     def inode(self) -> int:
-        """The file that the change concerns, as numbered in the history's trees."""
+        """The file that the effect concerns, as numbered in the history's trees."""
         ...
 
-    def shown(self, tree: Tree) -> ChangeState:
-        """What `tree` shows of the change. If the file is missing, nothing of the change shows: OLD.
+    def shown(self, tree: Tree) -> EffectState:
+        """What `tree` shows of the effect. If the file is missing, nothing of the effect shows: OLD.
 
         UNTOLD if what is there may be another file.
         """
@@ -54,7 +54,7 @@ class Change(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NameChange:
+class NameEffect:
     """`entry` got its name (`is_there`) or lost it. Later operations may put something else there: `others`."""
 
     entry: Entry
@@ -63,27 +63,27 @@ class NameChange:
 
     @property
     def path(self) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         return self.entry.path
 
     @property
     def inode(self) -> int:
-        """See `Change`."""
+        """See `Effect`."""
         return self.entry.inode
 
-    def shown(self, tree: Tree) -> ChangeState:
+    def shown(self, tree: Tree) -> EffectState:
         """A new name of another type, or a symbolic link that points elsewhere, is neither old nor new."""
         found = tree.get(self.path)
         if found is None:
-            return ChangeState.OLD if self.is_there else ChangeState.NEW
+            return EffectState.OLD if self.is_there else EffectState.NEW
         if not self.is_there:
-            return ChangeState.OLD
+            return EffectState.OLD
         kinds = {(entry.type, entry.target) for entry in (self.entry, *self.others)}
         is_right = not found.error and (found.type, found.target) in kinds
-        return ChangeState.NEW if is_right else ChangeState.OTHER
+        return EffectState.NEW if is_right else EffectState.OTHER
 
     def found(self, workload: Workload, tree: Tree) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         entry = tree.get(self.path)
         if entry is None:
             return f"{self.path} is not there"
@@ -92,7 +92,7 @@ class NameChange:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class FileEffect:
     """The name means file `new` in place of file `old`.
 
     is_settled         no other operation changes their contents
@@ -109,39 +109,39 @@ class FileChange:
 
     @property
     def path(self) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         return self.new.path
 
     @property
     def inode(self) -> int:
-        """See `Change`."""
+        """See `Effect`."""
         return self.new.inode
 
-    def shown(self, tree: Tree) -> ChangeState:
+    def shown(self, tree: Tree) -> EffectState:
         """A missing name is neither. If the files are still being written, a byte that only one has tells which it is.
 
         A file without such a byte is the new one if the old one never is without, and cannot be told otherwise.
         """
         found = tree.get(self.path)
         if found is None or found.error:
-            return ChangeState.OTHER
+            return EffectState.OTHER
         if not self.is_settled:
             if any_from(found, self.of_old):
-                return ChangeState.OLD
+                return EffectState.OLD
             is_told = self.is_old_recognised or any_from(found, self.of_new)
-            return ChangeState.NEW if is_told else ChangeState.UNTOLD
+            return EffectState.NEW if is_told else EffectState.UNTOLD
         if _is_like(found, self.new):
-            return ChangeState.NEW
-        return ChangeState.OLD if _is_like(found, self.old) else ChangeState.OTHER
+            return EffectState.NEW
+        return EffectState.OLD if _is_like(found, self.old) else EffectState.OTHER
 
     def found(self, workload: Workload, tree: Tree) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         return shown_bytes(workload, self.path, tree.get(self.path), 0, max(self.old.size, self.new.size))
 
 
 @dataclass(frozen=True, slots=True)
 class OfFile:
-    """A change of what is behind a name. The file's `names` may be another file's at another time; `own` never are."""
+    """An effect on what is behind a name. The file's `names` may be another file's at another time; `own` never are."""
 
     path: str
     inode: int
@@ -156,17 +156,17 @@ class OfFile:
         """The file, under each name that can only be this file's."""
         return [tree[name] for name in self.own if name in tree]
 
-    def _of(self, found: set[object], old: object, new: object, tree: Tree) -> ChangeState:
-        """What the values that own names show say of the change. Another name may be another file's."""
+    def _of(self, found: set[object], old: object, new: object, tree: Tree) -> EffectState:
+        """What the values that own names show say of the effect. Another name may be another file's."""
         if not found and self.has_name(tree):
-            return ChangeState.UNTOLD
+            return EffectState.UNTOLD
         if found <= {old}:
-            return ChangeState.OLD
-        return ChangeState.NEW if found == {new} else ChangeState.OTHER
+            return EffectState.OLD
+        return EffectState.NEW if found == {new} else EffectState.OTHER
 
 
 @dataclass(frozen=True, slots=True)
-class BytesChange(OfFile):
+class BytesEffect(OfFile):
     """The bytes from `start` up to `end` come from `new` in place of `old`. None is a byte past the end.
 
     `telling` are the names under which no other file ever has bytes of `new`, if these were written. `others` are names
@@ -180,18 +180,18 @@ class BytesChange(OfFile):
     old: str | None
     new: str | None
 
-    def shown(self, tree: Tree) -> ChangeState:
+    def shown(self, tree: Tree) -> EffectState:
         """A write's bytes are recognised under telling names, others only under a name that can be no other file's."""
         if self.new is not None and self.telling:
             holders = [tree[name] for name in self.telling if name in tree and any_from(tree[name], {self.new})]
             if holders:
-                return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
+                return EffectState.NEW if any(self._all(entry, self.new) for entry in holders) else EffectState.OTHER
         entries = self.own_entries(tree)
         if not entries and any(self._can_be_another(tree[name]) for name in self.names if name in tree):
-            return ChangeState.UNTOLD
+            return EffectState.UNTOLD
         if all(self._all(entry, self.old) for entry in entries):
-            return ChangeState.OLD
-        return ChangeState.NEW if all(self._all(entry, self.new) for entry in entries) else ChangeState.OTHER
+            return EffectState.OLD
+        return EffectState.NEW if all(self._all(entry, self.new) for entry in entries) else EffectState.OTHER
 
     def _can_be_another(self, entry: Entry) -> bool:
         """Whether the entry, which has no byte of `new` under a telling name, can be another file."""
@@ -205,45 +205,45 @@ class BytesChange(OfFile):
         return all_from(entry, self.start, self.end, {source})
 
     def found(self, workload: Workload, tree: Tree) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         path = next((name for name in self.names if name in tree), self.path)
         return shown_bytes(workload, path, tree.get(path), self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChange(OfFile):
+class FieldEffect(OfFile):
     """The size or the number of links is `new` in place of `old`."""
 
     field: str
     old: int | None
     new: int | None
 
-    def shown(self, tree: Tree) -> ChangeState:
-        """See `Change`."""
+    def shown(self, tree: Tree) -> EffectState:
+        """See `Effect`."""
         return self._of({getattr(entry, self.field) for entry in self.own_entries(tree)}, self.old, self.new, tree)
 
     def found(self, workload: Workload, tree: Tree) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         shown = sorted({str(getattr(entry, self.field)) for entry in self.own_entries(tree)})
         return f"{self.field} of {self.path} is {' and '.join(shown) or 'not there'}"
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeChange(OfFile):
+class AttributeEffect(OfFile):
     """The attribute `name` is `new` in place of `old`, in hexadecimal. None means that there is no attribute."""
 
     name: str
     old: str | None
     new: str | None
 
-    def shown(self, tree: Tree) -> ChangeState:
-        """See `Change`."""
+    def shown(self, tree: Tree) -> EffectState:
+        """See `Effect`."""
         return self._of(
             {dict(entry.xattrs).get(self.name) for entry in self.own_entries(tree)}, self.old, self.new, tree
         )
 
     def found(self, workload: Workload, tree: Tree) -> str:
-        """See `Change`."""
+        """See `Effect`."""
         values = sorted({str(dict(entry.xattrs).get(self.name)) for entry in self.own_entries(tree)})
         return f"{self.name} of {self.path} is {' and '.join(values) or 'not there'}"
 
@@ -267,22 +267,22 @@ def _is_kept(states: Collection[Entry], sources: frozenset[str]) -> bool:
     return any(all(source_at(state, place) in sources for state in states) for place in places)
 
 
-# Finding the changes
+# Finding the effects
 
 
-def changes(history: History, *operations: int) -> tuple[Change, ...]:
-    """The changes that the recorded `operations`, taken as one, make and no other operation makes. All have started."""
-    return _changes(history.workload, history.started, frozenset(operations))
-
-
-@lru_cache(maxsize=4096)
-def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[Change, ...]:
-    return _changes_among(workload, _near(workload, started, group), group)
+def effects(history: History, *operations: int) -> tuple[Effect, ...]:
+    """The effects that the recorded `operations`, taken as one, have and no other operation has. All have started."""
+    return _effects(history.workload, history.started, frozenset(operations))
 
 
 @lru_cache(maxsize=4096)
-def _changes_among(workload: Workload, near: frozenset[int], group: frozenset[int]) -> tuple[Change, ...]:
-    """The changes, found among `near` of `_near`. Later operations that are not near make no difference."""
+def _effects(workload: Workload, started: int, group: frozenset[int]) -> tuple[Effect, ...]:
+    return _effects_among(workload, _near(workload, started, group), group)
+
+
+@lru_cache(maxsize=4096)
+def _effects_among(workload: Workload, near: frozenset[int], group: frozenset[int]) -> tuple[Effect, ...]:
+    """The effects, found among `near` of `_near`. Later operations that are not near make no difference."""
     trees = History(workload, 0, 0).trees
     kept = sorted({len(workload.setup), *near, *(index + 1 for index in near)})
     return tuple(_Finder(tuple(trees[count] for count in kept), frozenset(map(kept.index, group))).find())
@@ -292,7 +292,7 @@ def _near(workload: Workload, started: int, group: frozenset[int]) -> frozenset[
     """The operations of `group`, and the started ones that have to do with what these change.
 
     They change the same paths or inodes, or those of an operation that does. No other operation makes a difference to
-    the changes of the group, so the trees between can be left out: a workload may have hundreds.
+    the effects of the group, so the trees between can be left out: a workload may have hundreds.
     """
     touches, near = _touches(workload), set[int]()
     paths, inodes = set[str](), set[int]()
@@ -345,8 +345,8 @@ class _Finder:
         self._trees = trees
         self._group = group
 
-    def find(self) -> Iterator[Change]:
-        """All changes: names first, then what files hold. What shows no difference in the group is not looked at."""
+    def find(self) -> Iterator[Effect]:
+        """All effects: names first, then what files hold. What shows no difference in the group is not looked at."""
         touched = {entry for index in self._group for entry in _differing(*self._trees[index : index + 2])}
         for path in sorted({entry.path for entry in touched}):
             yield from self._of_name(path)
@@ -358,21 +358,21 @@ class _Finder:
         places = {place for place, (before, after) in enumerate(pairwise(values)) if before != after}
         return bool(places) and places <= self._group and values[0] != values[-1]
 
-    def _of_name(self, path: str) -> Iterator[Change]:
+    def _of_name(self, path: str) -> Iterator[Effect]:
         entries = [tree.get(path) for tree in self._trees]
         first, last = entries[0], entries[-1]
         if self._is_changed([entry is not None for entry in entries]):
             entry = last or first
             assert entry is not None
             others = dict.fromkeys(each for each in entries if each and each.inode != entry.inode)
-            yield NameChange(entry, last is not None, tuple(others))
+            yield NameEffect(entry, last is not None, tuple(others))
         elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
             old, new = self._written(first.inode), self._written(last.inode)
             is_told = not _is_like(last, first) if is_settled else bool(old - new)
             if is_told and not first.type == last.type == "dir":
                 is_old_recognised = _is_kept(self._ever(first.inode), old - new)
-                yield FileChange(first, last, is_settled, old - new, new - old, is_old_recognised)
+                yield FileEffect(first, last, is_settled, old - new, new - old, is_old_recognised)
 
     def _is_still(self, inode: int) -> bool:
         return len({entry.segments for entry in self._ever(inode)}) == 1
@@ -390,7 +390,7 @@ class _Finder:
         found = [tree.names(inode) for tree in self._trees]
         return [tree[names[0]] if names else None for tree, names in zip(self._trees, found, strict=True)]
 
-    def _of_file(self, inode: int) -> Iterator[Change]:
+    def _of_file(self, inode: int) -> Iterator[Effect]:
         states = self._states(inode)
         last = states[-1]
         if last is None or last.type != "file":
@@ -403,7 +403,7 @@ class _Finder:
             is_written = (stretch[-1] or "").startswith("write:")
             telling = tuple(name for name in names if is_written and stretch[-1] not in (foreign[name] or ()))
             if own or telling:
-                yield BytesChange(last.path, inode, names, own, telling, others, *stretch)
+                yield BytesEffect(last.path, inode, names, own, telling, others, *stretch)
         if not own:
             return
         if states[0] is None:
@@ -413,11 +413,11 @@ class _Finder:
             values: list[object] = [getattr(entry, field) for entry in states]
             if self._is_changed(values):
                 old, new = getattr(states[0], field), getattr(last, field)
-                yield FieldChange(last.path, inode, names, own, field=field, old=old, new=new)
+                yield FieldEffect(last.path, inode, names, own, field=field, old=old, new=new)
         for name in sorted({name for entry in states if entry for name, _ in entry.xattrs}):
             found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
             if self._is_changed(list(found)):
-                yield AttributeChange(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
+                yield AttributeEffect(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
 
     def _others(self, names: Names, inode: int) -> frozenset[tuple[str, EntryType, int]]:
         """The names with the type and size of each other file that ever has one of them, in each of its states."""

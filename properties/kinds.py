@@ -12,7 +12,7 @@ from typing import Literal
 from postcrash.model import History, Naming, Persistence, Tree, Workload
 from postcrash.model.history import trees_of
 from postcrash.model.tree import is_one_folder, parent
-from postcrash.properties.changes import Change, ChangeState, OfFile, changes
+from postcrash.properties.changes import Effect, EffectState, OfFile, effects
 from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import ALL, Group, Selection, file_of, operations
@@ -47,11 +47,11 @@ class Atomic(PropertyBase):
         """Relevant if an operation is visible."""
         relevant = False
         for group in _started(self.selected, history):
-            seen = _told(changes(history, *group), tree)
-            if set(seen.values()) <= {ChangeState.OLD}:
+            seen = _told(effects(history, *group), tree)
+            if set(seen.values()) <= {EffectState.OLD}:
                 continue
             relevant = True
-            if set(seen.values()) != {ChangeState.NEW}:
+            if set(seen.values()) != {EffectState.NEW}:
                 return _broken(history, tree, f"{_named(history, group)} is there in part:", _undone(seen))
         return Judgement(True, True, "what is visible is whole") if relevant else IRRELEVANT
 
@@ -114,7 +114,7 @@ class Ordered(PropertyBase):
         for group, laters in _related(self, history.workload):
             if group[-1] >= history.started:
                 continue
-            promised = changes(history, *group)
+            promised = effects(history, *group)
             index = next(
                 (index for index in laters if promised and index < history.started and is_visible(index)), None
             )
@@ -157,10 +157,10 @@ class Durable(PropertyBase):
     of: Literal["", "dir", "file"] = ""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant if a barrier had returned that covers a change."""
+        """Relevant if a barrier had returned that covers an effect."""
         relevant = False
         for barrier, group in self._covered(history):
-            covered = [c for c in changes(history, *group) if not self.barriers or covers(history, barrier, c)]
+            covered = [c for c in effects(history, *group) if not self.barriers or covers(history, barrier, c)]
             promised = _told([c for c in covered if not isinstance(c, OfFile) or c.has_name(tree)], tree)
             relevant = relevant or bool(promised)
             undone = _undone(promised)
@@ -185,8 +185,8 @@ class Durable(PropertyBase):
         return not self.of or (history.trees[barrier][path].type == "dir") == (self.of == "dir")
 
 
-def covers(history: History, barrier: int, change: Change) -> bool:
-    """Whether the operation at `barrier` covers everything, the file of `change`, or the directory of its name.
+def covers(history: History, barrier: int, effect: Effect) -> bool:
+    """Whether the operation at `barrier` covers everything, the file of `effect`, or the directory of its name.
 
     A directory does not include what is in a file: neither how many names it has, nor what it holds. Only what covers
     everything covers a name in a directory that moves, or below one: the name may be where the directory was.
@@ -195,11 +195,11 @@ def covers(history: History, barrier: int, change: Change) -> bool:
     if operation.form.persistence is Persistence.EVERYTHING:
         return True
     entry = history.trees[barrier][operation.path]
-    if not isinstance(change, OfFile) and not _keeps_its_place(history.workload, history.started, change.path):
+    if not isinstance(effect, OfFile) and not _keeps_its_place(history.workload, history.started, effect.path):
         return False
     if entry.type == "dir":
-        return not isinstance(change, OfFile) and entry.path == parent(change.path)
-    return entry.inode == change.inode
+        return not isinstance(effect, OfFile) and entry.path == parent(effect.path)
+    return entry.inode == effect.inode
 
 
 @lru_cache(maxsize=4096)
@@ -219,23 +219,23 @@ def _selected(selection: Selection, workload: Workload) -> tuple[Group, ...]:
 
 
 def _is_visible(history: History, index: int, tree: Tree) -> bool:
-    return any(shown is not ChangeState.OLD for shown in _told(changes(history, index), tree).values())
+    return any(shown is not EffectState.OLD for shown in _told(effects(history, index), tree).values())
 
 
-def _told(concerned: Iterable[Change], tree: Tree) -> dict[Change, ChangeState]:
-    """What the tree shows of each change, without those of which it cannot be told."""
-    shown = {change: change.shown(tree) for change in concerned}
-    return {change: state for change, state in shown.items() if state is not ChangeState.UNTOLD}
+def _told(concerned: Iterable[Effect], tree: Tree) -> dict[Effect, EffectState]:
+    """What the tree shows of each effect, without those of which it cannot be told."""
+    shown = {effect: effect.shown(tree) for effect in concerned}
+    return {effect: state for effect, state in shown.items() if state is not EffectState.UNTOLD}
 
 
-def _undone(seen: dict[Change, ChangeState]) -> Change | None:
-    return next((change for change, shown in seen.items() if shown is not ChangeState.NEW), None)
+def _undone(seen: dict[Effect, EffectState]) -> Effect | None:
+    return next((effect for effect, shown in seen.items() if shown is not EffectState.NEW), None)
 
 
 def _named(history: History, group: Group) -> str:
     return " and ".join(operation_at(history.workload, index) for index in group)
 
 
-def _broken(history: History, tree: Tree, told: str, undone: Change | None) -> Judgement:
+def _broken(history: History, tree: Tree, told: str, undone: Effect | None) -> Judgement:
     assert undone is not None
     return Judgement(False, True, f"{told} {undone.found(history.workload, tree)}")

@@ -7,7 +7,7 @@ from postcrash.apps import Application
 from postcrash.apps.protocol import Protocol, Step
 from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.choice import leaving_out
-from postcrash.harness.auditing.flushes import Flush, difference, flushes_in, flushes_of
+from postcrash.harness.auditing.flushes import Flush, flush_difference, flushes_in, flushes_of
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.exploration import Exploration
@@ -97,7 +97,7 @@ class FlushRunner:
         ways = []
         for flushes in self._flushes:
             made = [(number, flush) for number, flush in enumerate(flushes, 1) if flush.succeeded]
-            if told := difference([flush for _, flush in traced], [flush for _, flush in made]):
+            if told := flush_difference([flush for _, flush in traced], [flush for _, flush in made]):
                 return {}, f"its flushes there are not those of the traced run: {told}"
             ways.append({step.number: number for (step, _), (number, _) in zip(traced, made, strict=True)})
         if not ways or any(way != ways[0] for way in ways):
@@ -140,7 +140,7 @@ class FlushRunner:
     def _doubt(self, numbers: set[int], made: Sequence[Sequence[Flush]]) -> str:
         """Why a run says nothing of the flushes of these numbers: it is not the whole run without them."""
         for expected, found in zip(self._flushes, made, strict=True):
-            if told := difference(expected, found):
+            if told := flush_difference(expected, found):
                 return f"without it, its flushes are not those of the run with it: {told}"
             gone = {number for number, flush in enumerate(found, 1) if flush.left_out}
             if gone != numbers:

@@ -61,7 +61,7 @@ def _names(step: Step) -> frozenset[str]:
     return frozenset() if step.everything else frozenset(step.about.split(", "))
 
 
-def difference(expected: Sequence[Flush], found: Sequence[Flush]) -> str:
+def flush_difference(expected: Sequence[Flush], found: Sequence[Flush]) -> str:
     """How the flushes of two runs differ, in words. Empty if they are the same.
 
     A file that has a new name in each run, such as a random one, is known by where it stands.

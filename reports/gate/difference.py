@@ -20,7 +20,7 @@ Pair = tuple[Part | None, Part | None]
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Change:
+class Difference:
     """One difference.
 
     part   the title of the part; of a part with another kernel in the other run, it has both kernels
@@ -39,18 +39,18 @@ class Change:
         return f"{self.sign} {self.part}: {self.what}"
 
 
-def changes(old: GateRun, new: GateRun) -> list[Change]:
-    """All changes, sorted by part; changes of a part itself stand before those of its failures."""
-    return sorted(change for pair in _pairs(old, new) for change in _of_pair(*pair))
+def differences(old: GateRun, new: GateRun) -> list[Difference]:
+    """All differences, sorted by part; those of a part itself stand before those of its failures."""
+    return sorted(found for pair in _pairs(old, new) for found in _of_pair(*pair))
 
 
-def difference(old: GateRun, new: GateRun) -> Iterator[str]:
-    """One line for each change, without its end."""
-    return map(str, changes(old, new))
+def difference_lines(old: GateRun, new: GateRun) -> Iterator[str]:
+    """One line for each difference, without its end."""
+    return map(str, differences(old, new))
 
 
 def unlike(old: GateRun, new: GateRun) -> Iterator[str]:
-    """What the runs were asked differently, a line each. Then a change need not come from what was tested."""
+    """What the runs were asked differently, a line each. Then a difference need not come from what was tested."""
     pairs = ((before, after) for before, after in _pairs(old, new) if before is not None and after is not None)
     asked = [(_asked(old), _asked(new)), *((_asked_of(before), _asked_of(after)) for before, after in pairs)]
     told = (
@@ -108,14 +108,14 @@ def _matched(old: dict[str, Part], new: dict[str, Part]) -> Iterator[Pair]:
         yield (first[number] if number < len(first) else None, second[number] if number < len(second) else None)
 
 
-def _of_pair(old: Part | None, new: Part | None) -> Iterator[Change]:
+def _of_pair(old: Part | None, new: Part | None) -> Iterator[Difference]:
     title = _title(old, new)
     if old is None or new is None:
         part = old or new
         assert part is not None
-        yield Change(title, "", _sign(old), f"part {'added' if old is None else 'removed'}, {part.gated.name}")
+        yield Difference(title, "", _sign(old), f"part {'added' if old is None else 'removed'}, {part.gated.name}")
     elif old.gated is not new.gated:
-        yield Change(title, "", "~", f"{old.gated.name} → {new.gated.name}")
+        yield Difference(title, "", "~", f"{old.gated.name} → {new.gated.name}")
     before, after = _failures(old), _failures(new)
     for cause in before | after:
         yield from _of_cause(title, before.get(cause), after.get(cause), (old, new))
@@ -133,7 +133,7 @@ def _failures(part: Part | None) -> dict[str, Failure]:
     return {} if part is None else {failure.cause: failure for failure in part.failures}
 
 
-def _of_cause(title: str, old: Failure | None, new: Failure | None, parts: Pair) -> Iterator[Change]:
+def _of_cause(title: str, old: Failure | None, new: Failure | None, parts: Pair) -> Iterator[Difference]:
     """How a cause is otherwise. Counts of workloads say something only if as many workloads were run."""
     before, after = parts
     if old is None:
@@ -142,15 +142,15 @@ def _of_cause(title: str, old: Failure | None, new: Failure | None, parts: Pair)
     elif new is None:
         yield _one_sided(title, "-", old, _why_open(after, before), "NEW")
     elif (old.is_new, old.verdict) != (new.is_new, new.verdict):
-        yield Change(title, new.cause, "~", f"{_state(old)} → {_state(new)}: {_told(new)}")
+        yield Difference(title, new.cause, "~", f"{_state(old)} → {_state(new)}: {_told(new)}")
     elif old.workloads != new.workloads and before and after and before.workloads == after.workloads:
-        yield Change(title, new.cause, "~", f"{old.workloads} → {new.workloads} workloads: {_told(new)}")
+        yield Difference(title, new.cause, "~", f"{old.workloads} → {new.workloads} workloads: {_told(new)}")
 
 
-def _one_sided(title: str, sign: Sign, failure: Failure, why: str, silent: str) -> Change:
+def _one_sided(title: str, sign: Sign, failure: Failure, why: str, silent: str) -> Difference:
     """A failure that only one run has. `why` says why the `silent` run may have it, too; empty if it cannot."""
     told = f"{_state(failure)}: {_told(failure)}"
-    return Change(title, failure.cause, "?" if why else sign, f"{told}; in {silent}: {why}" if why else told)
+    return Difference(title, failure.cause, "?" if why else sign, f"{told}; in {silent}: {why}" if why else told)
 
 
 def _why_open(silent: Part | None, other: Part | None) -> str:

@@ -11,7 +11,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import say
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.gate.difference import difference, unlike
+from postcrash.reports.gate.difference import difference_lines, unlike
 from postcrash.reports.gate.file import GateFileError, load
 from postcrash.reports.gate.merging import merged
 from postcrash.reports.gate.run import GateRun
@@ -66,7 +66,7 @@ def diff(old: str, new: str) -> int:
     runs = _loaded(old), _loaded(new)
     for note in unlike(*runs):
         say(f"the runs are not alike: {note}")
-    lines = list(difference(*runs))
+    lines = list(difference_lines(*runs))
     for line in lines:
         click.echo(line)
     return ExitCode.VIOLATED if lines else ExitCode.HOLDS

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from postcrash.model import Entry, History, Segment, Tree, Workload, parse_workload
-from postcrash.properties.changes import Change, ChangeState, _Finder, changes
+from postcrash.properties.changes import Effect, EffectState, _Finder, effects
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 from postcrash.workloads.random import Pool
 
 
-def shown(operations: str, started: int, operation: int, *entries: Entry) -> set[ChangeState]:
-    """What a tree of these entries shows of all changes of the operation (from 0) when so many have started."""
+def shown(operations: str, started: int, operation: int, *entries: Entry) -> set[EffectState]:
+    """What a tree of these entries shows of all effects of the operation (from 0) when so many have started."""
     workload = parse_workload(operations, "w")
     tree = Tree([Entry(".", "dir"), *entries])
-    return {change.shown(tree) for change in changes(History(workload, started, started - 1), operation)}
+    return {effect.shown(tree) for effect in effects(History(workload, started, started - 1), operation)}
 
 
 REPLACED = "symlink foo bar\ncreat foo\nrename foo bar\n"
@@ -24,16 +24,16 @@ REPLACED = "symlink foo bar\ncreat foo\nrename foo bar\n"
 def test_a_name_is_there_before_and_after_another_operation_gives_it_to_another_file() -> None:
     link = Entry("bar", "symlink", target="foo")
     file, source = Entry("bar", "file", inode=1), Entry("foo", "file", inode=1)
-    assert shown(REPLACED, 3, 0, link, source) == {ChangeState.NEW}, "the rename has begun, and is not there"
-    assert shown(REPLACED, 3, 0, file) == {ChangeState.NEW}
-    assert shown(REPLACED, 3, 0, source) == {ChangeState.OLD}
-    assert shown(REPLACED, 3, 0, Entry("bar", "fifo"), source) == {ChangeState.OTHER}
-    assert shown(REPLACED, 3, 0, Entry("bar", "symlink", target="elsewhere")) == {ChangeState.OTHER}
+    assert shown(REPLACED, 3, 0, link, source) == {EffectState.NEW}, "the rename has begun, and is not there"
+    assert shown(REPLACED, 3, 0, file) == {EffectState.NEW}
+    assert shown(REPLACED, 3, 0, source) == {EffectState.OLD}
+    assert shown(REPLACED, 3, 0, Entry("bar", "fifo"), source) == {EffectState.OTHER}
+    assert shown(REPLACED, 3, 0, Entry("bar", "symlink", target="elsewhere")) == {EffectState.OTHER}
 
 
 def test_without_the_other_operation_the_name_stands_for_one_thing() -> None:
-    assert shown(REPLACED, 2, 0, Entry("bar", "file")) == {ChangeState.OTHER}
-    assert shown(REPLACED, 2, 0, Entry("bar", "symlink", target="foo")) == {ChangeState.NEW}
+    assert shown(REPLACED, 2, 0, Entry("bar", "file")) == {EffectState.OTHER}
+    assert shown(REPLACED, 2, 0, Entry("bar", "symlink", target="foo")) == {EffectState.NEW}
 
 
 def filled(path: str, source: str, size: int = 4096) -> Entry:
@@ -46,9 +46,9 @@ REFLINK = "creat c\n---\ncreat a\nrename a b\ncreat a\nappend a 4096\nreflink a 
 
 def test_bytes_that_two_files_share_tell_nothing_under_a_name_that_both_have() -> None:
     source = filled("a", "write:0")
-    assert shown(REFLINK, 6, 5, source, Entry("b", "file"), Entry("c", "file")) == {ChangeState.OLD}, "only a has them"
-    assert shown(REFLINK, 6, 5, source, filled("b", "write:0"), Entry("c", "file")) == {ChangeState.NEW}
-    assert shown(REFLINK, 6, 5, source, Entry("c", "file")) == {ChangeState.UNTOLD}, "a may be the file that became b"
+    assert shown(REFLINK, 6, 5, source, Entry("b", "file"), Entry("c", "file")) == {EffectState.OLD}, "only a has them"
+    assert shown(REFLINK, 6, 5, source, filled("b", "write:0"), Entry("c", "file")) == {EffectState.NEW}
+    assert shown(REFLINK, 6, 5, source, Entry("c", "file")) == {EffectState.UNTOLD}, "a may be the file that became b"
 
 
 EMPTIED = "creat a\nappend a 4096\ncreat b\nappend b 4096\n---\ntruncate a 0\nsync\nappend a 10\nexchange a b\n"
@@ -56,16 +56,16 @@ EMPTIED = "creat a\nappend a 4096\ncreat b\nappend b 4096\n---\ntruncate a 0\nsy
 
 def test_a_file_that_was_emptied_is_not_taken_for_the_other_one() -> None:
     other, emptied = filled("b", "write:1"), Entry("a", "file")
-    assert shown(EMPTIED, 8, 7, emptied, other) == {ChangeState.UNTOLD, ChangeState.OLD}, (
+    assert shown(EMPTIED, 8, 7, emptied, other) == {EffectState.UNTOLD, EffectState.OLD}, (
         "not exchanged, or the data lost"
     )
-    assert shown(EMPTIED, 8, 7, filled("a", "write:1"), filled("b", "write:2", 10)) == {ChangeState.NEW}
-    assert shown(EMPTIED, 8, 7, filled("a", "write:1"), other) == {ChangeState.NEW, ChangeState.OLD}, "half of it"
+    assert shown(EMPTIED, 8, 7, filled("a", "write:1"), filled("b", "write:2", 10)) == {EffectState.NEW}
+    assert shown(EMPTIED, 8, 7, filled("a", "write:1"), other) == {EffectState.NEW, EffectState.OLD}, "half of it"
 
 
 def test_a_file_that_always_has_bytes_of_its_own_is_missed() -> None:
     grown = "creat a\nappend a 4096\ncreat b\n---\nappend a 10\nappend b 10\nrename b a\n"
-    assert shown(grown, 6, 5, Entry("a", "file")) == {ChangeState.NEW}, "what is empty cannot be the old file"
+    assert shown(grown, 6, 5, Entry("a", "file")) == {EffectState.NEW}, "what is empty cannot be the old file"
 
 
 def test_a_file_that_lost_its_bytes_to_a_later_operation_is_not_taken_for_the_new_one() -> None:
@@ -74,21 +74,21 @@ def test_a_file_that_lost_its_bytes_to_a_later_operation_is_not_taken_for_the_ne
         "creat a\nappend a 4096\ncreat b\n---\nappend b 100\nappend a 512\nfallocate a punch-hole 0 4096\nrename b a\n"
     )
     holed, new = Entry("a", "file", size=4096, segments=(Segment(0, 4096, "zero"),)), filled("b", "write:1", 100)
-    assert shown(punched, 7, 6, holed, new) == {ChangeState.UNTOLD, ChangeState.OLD}
+    assert shown(punched, 7, 6, holed, new) == {EffectState.UNTOLD, EffectState.OLD}
 
 
 THROUGH_HANDLE = "creat a\nappend a 4096\ncreat b\nappend b 512\n---\nopen a\nrename b a\nwrite @a 0 4096\n"
 
 
 def test_a_file_that_only_a_handle_holds_may_still_be_changed() -> None:
-    assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:0"), filled("b", "write:1", 512)) == {ChangeState.OLD}
-    assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:2"), filled("b", "write:1", 512)) == {ChangeState.OLD}, (
+    assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:0"), filled("b", "write:1", 512)) == {EffectState.OLD}
+    assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:2"), filled("b", "write:1", 512)) == {EffectState.OLD}, (
         "the rename is lost and the later write is not"
     )
 
 
-def changes_in_all_trees(workload: Workload, started: int, group: tuple[int, ...]) -> tuple[Change, ...]:
-    """What `changes` says if it looks at the tree after every operation."""
+def effects_in_all_trees(workload: Workload, started: int, group: tuple[int, ...]) -> tuple[Effect, ...]:
+    """What `effects` says if it looks at the tree after every operation."""
     first = len(workload.setup)
     trees = History(workload, started, started).trees[first : started + 1]
     return tuple(_Finder(trees, frozenset(index - first for index in group)).find())
@@ -119,7 +119,7 @@ def test_operations_that_have_to_do_with_nothing_of_a_group_make_no_difference_t
         for started in {first + 1, (first + len(workload.operations)) // 2, len(workload.operations)}:
             groups = [(index,) for index in range(first, started)] + [(first, started - 1)]
             for group in groups + [(index, index + 1) for index in range(first, started - 1)]:
-                found = changes(History(workload, started, started), *group)
-                assert found == changes_in_all_trees(workload, started, group), (workload.to_text(), started, group)
+                found = effects(History(workload, started, started), *group)
+                assert found == effects_in_all_trees(workload, started, group), (workload.to_text(), started, group)
                 compared += bool(found)
     assert compared > 1000

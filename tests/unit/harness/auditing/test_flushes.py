@@ -4,7 +4,7 @@ import pytest
 
 from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.trace import FlushedRange
-from postcrash.harness.auditing.flushes import Flush, difference, flushes_of
+from postcrash.harness.auditing.flushes import Flush, flush_difference, flushes_of
 
 
 def flushes(*texts: str) -> list[Flush]:
@@ -25,7 +25,7 @@ def flushes(*texts: str) -> list[Flush]:
     ],
 )
 def test_the_same(expected: tuple[str, ...], found: tuple[str, ...]) -> None:
-    assert difference(flushes(*expected), flushes(*found)) == ""
+    assert flush_difference(flushes(*expected), flushes(*found)) == ""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_same(expected: tuple[str, ...], found: tuple[str, ...]) -> None:
     ],
 )
 def test_others(expected: tuple[str, ...], found: tuple[str, ...], told: str) -> None:
-    assert difference(flushes(*expected), flushes(*found)) == told
+    assert flush_difference(flushes(*expected), flushes(*found)) == told
 
 
 def test_only_calls_that_do_nothing_else_can_be_left_out() -> None:

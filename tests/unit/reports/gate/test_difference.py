@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.reports.gate.difference import changes, difference, unlike
+from postcrash.reports.gate.difference import difference_lines, differences, unlike
 from postcrash.reports.gate.run import Failure, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
@@ -19,7 +19,7 @@ TOLD = "c-0000000000000001 P5: PATH is N bytes long; of its bytes, N to N are ze
 @pytest.mark.parametrize("which", ["mixed", "hostile", "green"])
 def test_a_run_does_not_differ_from_itself(which: str, request: pytest.FixtureRequest) -> None:
     run: GateRun = request.getfixturevalue(which)
-    assert changes(run, run) == []
+    assert differences(run, run) == []
 
 
 @pytest.fixture
@@ -33,23 +33,23 @@ def known(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> 
 
 
 def test_a_new_failure_and_one_that_is_gone(green: GateRun, violated: GateRun) -> None:
-    assert list(difference(green, violated)) == [
+    assert list(difference_lines(green, violated)) == [
         f"~ {PART}: HOLDS → VIOLATED",
         f"+ {PART}: new, violated: {TOLD}",
     ]
-    assert list(difference(violated, green)) == [
+    assert list(difference_lines(violated, green)) == [
         f"~ {PART}: VIOLATED → HOLDS",
         f"- {PART}: new, violated: {TOLD}",
     ]
 
 
 def test_what_becomes_known(green: GateRun, violated: GateRun, known: GateRun) -> None:
-    assert list(difference(violated, known)) == [
+    assert list(difference_lines(violated, known)) == [
         f"~ {PART}: VIOLATED → HOLDS",
         f"~ {PART}: new, violated → known, violated: {TOLD}",
     ]
-    assert list(difference(known, violated))[1] == f"~ {PART}: known, violated → new, violated: {TOLD}"
-    assert list(difference(green, known)) == [f"+ {PART}: known, violated: {TOLD}"]
+    assert list(difference_lines(known, violated))[1] == f"~ {PART}: known, violated → new, violated: {TOLD}"
+    assert list(difference_lines(green, known)) == [f"+ {PART}: known, violated: {TOLD}"]
 
 
 def test_a_known_failure_that_spreads(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:
@@ -57,14 +57,14 @@ def test_a_known_failure_that_spreads(make_run: MakeRun, make_part: MakePart, ma
         failures = (make_failure(known="bug 7", workloads=count),)
         return make_run(make_part(verdict="violated", failures=failures, workloads=of))
 
-    assert list(difference(run(1, 1000), run(900, 1000))) == [f"~ {PART}: 1 → 900 workloads: {TOLD}"]
-    assert list(difference(run(1, 10), run(900, 1000))) == []
+    assert list(difference_lines(run(1, 1000), run(900, 1000))) == [f"~ {PART}: 1 → 900 workloads: {TOLD}"]
+    assert list(difference_lines(run(1, 10), run(900, 1000))) == []
 
 
 def test_what_is_gone_only_because_it_was_not_run_says_so(
     violated: GateRun, make_run: MakeRun, make_part: MakePart
 ) -> None:
-    told = list(difference(violated, make_run(make_part(verdict="undecided", not_run=3))))
+    told = list(difference_lines(violated, make_run(make_part(verdict="undecided", not_run=3))))
     assert told[1] == f"? {PART}: new, violated: {TOLD}; in NEW: 3 workloads not run"
 
 
@@ -81,8 +81,8 @@ def test_what_one_run_cannot_tell_is_neither_gone_nor_new(
     changed: dict[str, Any], why: str, violated: GateRun, make_run: MakeRun, make_part: MakePart
 ) -> None:
     silent = make_run(make_part(**changed))
-    assert list(difference(violated, silent))[-1] == f"? {PART}: new, violated: {TOLD}; in NEW: {why}"
-    assert list(difference(silent, violated))[-1] == f"? {PART}: new, violated: {TOLD}; in OLD: {why}"
+    assert list(difference_lines(violated, silent))[-1] == f"? {PART}: new, violated: {TOLD}; in NEW: {why}"
+    assert list(difference_lines(silent, violated))[-1] == f"? {PART}: new, violated: {TOLD}; in OLD: {why}"
 
 
 def test_what_was_not_there_before_does_not_matter(
@@ -90,7 +90,7 @@ def test_what_was_not_there_before_does_not_matter(
 ) -> None:
     lacking = {"exchange": 4}
     old = make_run(make_part(verdict="violated", failures=(make_failure(),), lacking=lacking))
-    assert list(difference(old, make_run(make_part(lacking=lacking))))[-1] == f"- {PART}: new, violated: {TOLD}"
+    assert list(difference_lines(old, make_run(make_part(lacking=lacking))))[-1] == f"- {PART}: new, violated: {TOLD}"
 
 
 def test_what_one_run_left_undecided_may_be_there(
@@ -98,12 +98,12 @@ def test_what_one_run_left_undecided_may_be_there(
 ) -> None:
     silent = make_run(make_part(verdict="undecided", failures=(make_undecided(),)))
     told = f"? {PART}: new, violated: {TOLD}; in {{}}: undecided: N recoveries were not enough (durability, mounts)"
-    assert told.format("NEW") in difference(violated, silent)
-    assert told.format("OLD") in difference(silent, violated)
+    assert told.format("NEW") in difference_lines(violated, silent)
+    assert told.format("OLD") in difference_lines(silent, violated)
 
 
 def test_failures_of_a_part_that_was_not_run_may_be_there(violated: GateRun, make_run: MakeRun) -> None:
-    assert list(difference(violated, make_run())) == [
+    assert list(difference_lines(violated, make_run())) == [
         f"- {PART}: part removed, VIOLATED",
         f"? {PART}: new, violated: {TOLD}; in NEW: the part was not run",
     ]
@@ -111,17 +111,17 @@ def test_failures_of_a_part_that_was_not_run_may_be_there(violated: GateRun, mak
 
 def test_a_verdict_that_changes_without_a_failure(make_run: MakeRun, make_part: MakePart) -> None:
     old, new = make_run(make_part()), make_run(make_part(verdict="undecided"))
-    assert list(difference(old, new)) == [f"~ {PART}: HOLDS → UNDECIDED"]
+    assert list(difference_lines(old, new)) == [f"~ {PART}: HOLDS → UNDECIDED"]
 
 
 def test_a_part_that_is_added_or_removed(green: GateRun, make_run: MakeRun, make_part: MakePart) -> None:
     both = make_run(*green.parts, make_part(target="xfs"))
-    assert list(difference(green, both)) == ["+ hunt-small on xfs, UML 6.1.176: part added, HOLDS"]
-    assert list(difference(both, green)) == ["- hunt-small on xfs, UML 6.1.176: part removed, HOLDS"]
+    assert list(difference_lines(green, both)) == ["+ hunt-small on xfs, UML 6.1.176: part added, HOLDS"]
+    assert list(difference_lines(both, green)) == ["- hunt-small on xfs, UML 6.1.176: part removed, HOLDS"]
 
 
 def test_failures_of_an_added_part_may_have_been_there(violated: GateRun, make_run: MakeRun) -> None:
-    assert list(difference(make_run(), violated)) == [
+    assert list(difference_lines(make_run(), violated)) == [
         f"+ {PART}: part added, VIOLATED",
         f"? {PART}: new, violated: {TOLD}; in OLD: the part was not run",
     ]
@@ -177,14 +177,14 @@ def test_two_kernels_are_compared(make_run: MakeRun, make_part: MakePart, make_f
     old = make_run(make_part(kernel="UML 6.1.1"))
     new = make_run(make_part(kernel="UML 6.1.2", verdict="violated", failures=(make_failure(),)))
     part = "hunt-small on ext4-current, UML 6.1.1 → UML 6.1.2"
-    assert list(difference(old, new)) == [f"~ {part}: HOLDS → VIOLATED", f"+ {part}: new, violated: {TOLD}"]
-    assert list(difference(old, make_run(make_part(kernel="UML 6.1.2")))) == []
+    assert list(difference_lines(old, new)) == [f"~ {part}: HOLDS → VIOLATED", f"+ {part}: new, violated: {TOLD}"]
+    assert list(difference_lines(old, make_run(make_part(kernel="UML 6.1.2")))) == []
 
 
 def test_several_kernels_are_compared_in_order(make_run: MakeRun, make_part: MakePart) -> None:
     old = make_run(make_part(kernel="6.1.1"), make_part(kernel="6.6.1", verdict="undecided"))
     new = make_run(make_part(kernel="6.1.2"), make_part(kernel="6.6.2"))
-    assert [str(change) for change in changes(old, new)] == [
+    assert [str(each) for each in differences(old, new)] == [
         "~ hunt-small on ext4-current, 6.6.1 → 6.6.2: UNDECIDED → HOLDS"
     ]
 
@@ -192,7 +192,7 @@ def test_several_kernels_are_compared_in_order(make_run: MakeRun, make_part: Mak
 def test_a_kernel_that_is_in_both_runs_is_compared_with_itself(make_run: MakeRun, make_part: MakePart) -> None:
     old = make_run(make_part(kernel="6.1"), make_part(kernel="6.6"))
     new = make_run(make_part(kernel="6.6", verdict="undecided"), make_part(kernel="7.2"))
-    assert [str(change) for change in changes(old, new)] == [
+    assert [str(each) for each in differences(old, new)] == [
         "- hunt-small on ext4-current, 6.1: part removed, HOLDS",
         "~ hunt-small on ext4-current, 6.6: HOLDS → UNDECIDED",
         "+ hunt-small on ext4-current, 7.2: part added, HOLDS",
@@ -200,16 +200,16 @@ def test_a_kernel_that_is_in_both_runs_is_compared_with_itself(make_run: MakeRun
 
 
 def test_device_models_are_different_parts(make_run: MakeRun, make_part: MakePart) -> None:
-    signs = [change.sign for change in changes(make_run(make_part()), make_run(make_part(model="torn")))]
+    signs = [each.sign for each in differences(make_run(make_part()), make_run(make_part(model="torn")))]
     assert sorted(signs) == ["+", "-"]
 
 
 def test_the_order_of_parts_does_not_matter(mixed: GateRun, green: GateRun) -> None:
     reversed_parts = mixed.model_copy(update={"parts": mixed.parts[::-1]})
-    assert changes(green, mixed) == changes(green, reversed_parts) == sorted(changes(green, mixed))
-    assert changes(mixed, reversed_parts) == []
+    assert differences(green, mixed) == differences(green, reversed_parts) == sorted(differences(green, mixed))
+    assert differences(mixed, reversed_parts) == []
 
 
 def test_each_change_is_one_line(hostile: GateRun, green: GateRun) -> None:
-    lines = list(difference(green, hostile))
+    lines = list(difference_lines(green, hostile))
     assert len(lines) == 5 and all(line.isprintable() for line in lines)
