@@ -1,7 +1,7 @@
 """A gate's result as JUnit XML, which GitLab, Jenkins and others read.
 
-A section is a test suite. What is violated is a failure, what is undecided an error. What is known, or was never put to
-the test, is skipped. Lines of the baseline that can go are cases that pass.
+A section is a test suite, an item a test case. What is violated is a failure, what is undecided an error. What is
+known, or was never put to the test, is skipped. Lines of the baseline that can go are cases that pass.
 """
 
 from collections import Counter
@@ -10,10 +10,10 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from postcrash.reports.gate.failure_text import fixed_line
 from postcrash.reports.gate.run import GateRun, Part
-from postcrash.reports.gate.sections import Case, Outcome, Section, sections
+from postcrash.reports.gate.sections import Item, Section, Status, sections
 from postcrash.reports.text import one_line
 
-_ELEMENTS: dict[Outcome, str] = {
+_ELEMENTS: dict[Status, str] = {
     "violated": "failure",
     "undecided": "error",
     "known": "skipped",
@@ -28,7 +28,7 @@ def junit(run: GateRun) -> str:
     """The XML, with a line end. It is well formed whatever the result's texts hold."""
     found = [*sections(run), *_fixed(run)]
     root = Element("testsuites", name=one_line(f"postcrash gate {run.file}"), time=f"{run.seconds:.3f}")
-    _count(root, [case for section in found for case in section.cases])
+    _count(root, [item for section in found for item in section.items])
     for section in found:
         root.append(_suite(section, run.started))
     indent(root)
@@ -38,26 +38,26 @@ def junit(run: GateRun) -> str:
 def _fixed(run: GateRun) -> Iterator[Section]:
     """What is known to be mended, as cases that pass: JUnit has no other place for what is about the whole run."""
     if run.fixed:
-        yield Section("baseline", tuple(Case(f"line {line.line}", "passed", fixed_line(line)) for line in run.fixed))
+        yield Section("baseline", tuple(Item(f"line {line.line}", "passed", fixed_line(line)) for line in run.fixed))
 
 
-def _count(element: Element, cases: list[Case]) -> None:
-    counts = Counter(_ELEMENTS.get(case.outcome) for case in cases)
-    element.set("tests", str(len(cases)))
+def _count(element: Element, items: list[Item]) -> None:
+    counts = Counter(_ELEMENTS.get(item.status) for item in items)
+    element.set("tests", str(len(items)))
     for attribute, name in _COUNTS.items():
         element.set(attribute, str(counts[name]))
 
 
 def _suite(section: Section, started: str) -> Element:
     suite = Element("testsuite", name=section.title, timestamp=one_line(started).removesuffix("Z"))
-    _count(suite, list(section.cases))
+    _count(suite, list(section.items))
     part = section.part
     if part is not None:
         suite.set("time", f"{part.seconds:.3f}")
         properties = SubElement(suite, "properties")
         for name in (*_PLACE, *_COVERED):
             SubElement(properties, "property", name=name, value=one_line(str(getattr(part, name))))
-    suite.extend(_case(case, _class(part) if part else "gate") for case in section.cases)
+    suite.extend(_case(item, _class(part) if part else "gate") for item in section.items)
     if part is not None and part.notes:
         SubElement(suite, "system-out").text = "\n".join(map(one_line, part.notes))
     return suite
@@ -68,13 +68,13 @@ def _class(part: Part) -> str:
     return ".".join(one_line(word).replace(".", "_") for word in part.place)
 
 
-def _case(case: Case, class_name: str) -> Element:
-    element = Element("testcase", name=case.name, classname=class_name)
-    if case.file:
-        element.set("file", one_line(case.file))
-    if case.outcome == "passed":
-        SubElement(element, "system-out").text = case.reason
+def _case(item: Item, class_name: str) -> Element:
+    element = Element("testcase", name=item.name, classname=class_name)
+    if item.file:
+        element.set("file", one_line(item.file))
+    if item.status == "passed":
+        SubElement(element, "system-out").text = item.reason
     else:
-        result = SubElement(element, _ELEMENTS[case.outcome], type=case.outcome, message=case.reason)
-        result.text = case.text
+        result = SubElement(element, _ELEMENTS[item.status], type=item.status, message=item.reason)
+        result.text = item.text
     return element

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator
 
 from postcrash.reports.gate.failure_text import covered, fixed_line, sorts
 from postcrash.reports.gate.run import GateRun
-from postcrash.reports.gate.sections import FAILED, Case, Outcome, Section, sections
+from postcrash.reports.gate.sections import FAILED, Item, Section, Status, sections
 from postcrash.reports.text import one_line
 
 _VERSION = "KTAP version 1"
 _INDENT = "  "
-_DIRECTIVES: dict[Outcome, str] = {"undecided": "ERROR ", "known": "XFAIL ", "untested": "SKIP "}
+_DIRECTIVES: dict[Status, str] = {"undecided": "ERROR ", "known": "XFAIL ", "untested": "SKIP "}
 
 
 def ktap(run: GateRun) -> Iterator[str]:
@@ -40,10 +40,10 @@ def ktap(run: GateRun) -> Iterator[str]:
 def _subtests(section: Section) -> Iterator[str]:
     yield _VERSION
     yield f"# Subtest: {_description(section.title)}"
-    yield f"1..{len(section.cases)}"
-    for number, case in enumerate(section.cases, 1):
-        yield from _diagnostics(case.text.splitlines())
-        yield _result(case.outcome in FAILED, number, case.name, _behind(case))
+    yield f"1..{len(section.items)}"
+    for number, item in enumerate(section.items, 1):
+        yield from _diagnostics(item.text.splitlines())
+        yield _result(item.status in FAILED, number, item.name, _behind(item))
 
 
 def _result(is_failed: bool, number: int, name: str, behind: str) -> str:
@@ -51,15 +51,15 @@ def _result(is_failed: bool, number: int, name: str, behind: str) -> str:
     return f"{line} # {behind}" if behind else line
 
 
-def _behind(case: Case) -> str:
+def _behind(item: Item) -> str:
     """What stands behind `#`. A judge's message does not come first there: it could begin with a word such as SKIP."""
-    if case.outcome == "violated":
+    if item.status == "violated":
         return ""
-    return _DIRECTIVES.get(case.outcome, "") + _description(case.reason)
+    return _DIRECTIVES.get(item.status, "") + _description(item.reason)
 
 
 def _of_all(section: Section) -> str:
-    is_untested = all(case.outcome == "untested" for case in section.cases)
+    is_untested = all(item.status == "untested" for item in section.items)
     return "SKIP nothing was put to the test" if is_untested else ""
 
 

@@ -1,7 +1,7 @@
-"""A gate's result as runners of tests know results: a section for each part, a case for each thing that was judged.
+"""A gate's result as runners of tests know results: a section for each part, an item for each thing that was judged.
 
-A judge that objects to nothing in a part has one case, which passes. A judge that objects has a case for each cause
-instead. So does everything that could not be decided. What no failure explains has a case too: a section is green only
+A judge that objects to nothing in a part has one item, which passes. A judge that objects has an item for each cause
+instead. So does everything that could not be decided. What no failure explains has an item too: a section is green only
 if its part holds.
 """
 
@@ -14,13 +14,13 @@ from postcrash.reports.gate.failure_text import headline, plural, story, unexpla
 from postcrash.reports.gate.run import INTERRUPTED, Failure, GateRun, Part
 from postcrash.reports.text import one_line
 
-Outcome = Literal["passed", "violated", "undecided", "known", "untested"]
-FAILED = frozenset[Outcome]({"violated", "undecided"})
-"""The outcomes that fail the gate."""
+Status = Literal["passed", "violated", "undecided", "known", "untested"]
+FAILED = frozenset[Status]({"violated", "undecided"})
+"""What fails the gate."""
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Item:
     """One thing that was judged.
 
     name    one line. A cause has the same name in every run
@@ -30,7 +30,7 @@ class Case:
     """
 
     name: str
-    outcome: Outcome
+    status: Status
     reason: str
     text: str = ""
     file: str = ""
@@ -38,16 +38,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The cases of a part. `part` is None in a section about the whole run."""
+    """The items of a part. `part` is None in a section about the whole run."""
 
     title: str
-    cases: tuple[Case, ...]
+    items: tuple[Item, ...]
     part: Part | None = None
 
     @property
     def is_failed(self) -> bool:
         """Whether the gate fails by this section."""
-        return any(case.outcome in FAILED for case in self.cases)
+        return any(item.status in FAILED for item in self.items)
 
 
 def sections(run: GateRun) -> tuple[Section, ...]:
@@ -56,27 +56,27 @@ def sections(run: GateRun) -> tuple[Section, ...]:
     A run in which nothing was judged has not passed. Neither has one that the user ended, even if all its parts hold.
     """
     said = [*["the gate has no parts"] * (not run.parts), *[INTERRUPTED] * run.interrupted]
-    of_parts = tuple(Section(one_line(part.title), tuple(_cases(part)), part) for part in run.parts)
-    return (*of_parts, *(Section("gate", (Case("gate", "undecided", reason),)) for reason in said[:1]))
+    of_parts = tuple(Section(one_line(part.title), tuple(_items(part)), part) for part in run.parts)
+    return (*of_parts, *(Section("gate", (Item("gate", "undecided", reason),)) for reason in said[:1]))
 
 
-def _cases(part: Part) -> Iterator[Case]:
+def _items(part: Part) -> Iterator[Item]:
     objecting = {failure.judge for failure in part.failures if failure.is_violated}
     for judge, workloads in part.tested.items():
         if judge not in objecting:
             yield _judge(one_line(judge), workloads)
     yield from map(_failure, part.failures)
     if reason := unexplained(part):
-        yield Case("verdict", "violated" if part.gated is Verdict.VIOLATED else "undecided", reason, reason)
+        yield Item("verdict", "violated" if part.gated is Verdict.VIOLATED else "undecided", reason, reason)
 
 
-def _judge(name: str, workloads: int) -> Case:
+def _judge(name: str, workloads: int) -> Item:
     if not workloads:
-        return Case(name, "untested", "never put to the test")
-    return Case(name, "passed", f"put to the test in {plural(workloads, 'workload')}")
+        return Item(name, "untested", "never put to the test")
+    return Item(name, "passed", f"put to the test in {plural(workloads, 'workload')}")
 
 
-def _failure(failure: Failure) -> Case:
+def _failure(failure: Failure) -> Item:
     name = f"{one_line(failure.judge) if failure.is_violated else 'undecided'} {failure.cause}"
     reason = headline(failure) if failure.is_new else f"known: {one_line(failure.accepted_because)}"
-    return Case(name, failure.sort, reason, story(failure), failure.file)
+    return Item(name, failure.sort, reason, story(failure), failure.file)

@@ -16,9 +16,9 @@ MakePart = Callable[..., Part]
 MakeRun = Callable[..., GateRun]
 
 
-def test_each_judge_and_each_cause_has_a_case(mixed: GateRun) -> None:
+def test_each_judge_and_each_cause_has_an_item(mixed: GateRun) -> None:
     first, second, third, fourth = sections(mixed)
-    assert [(case.name, case.outcome, case.reason) for case in first.cases] == [
+    assert [(item.name, item.status, item.reason) for item in first.items] == [
         ("mounts", "passed", "put to the test in 40 workloads"),
         ("durability", "passed", "put to the test in 33 workloads"),
         ("link-counts", "untested", "never put to the test"),
@@ -35,15 +35,13 @@ def test_each_judge_and_each_cause_has_a_case(mixed: GateRun) -> None:
 
 def test_a_judge_that_objects_does_not_pass_as_well(mixed: GateRun) -> None:
     for section in sections(mixed)[:2]:
-        assert "P5" not in {case.name for case in section.cases}
+        assert "P5" not in {item.name for item in section.items}
 
 
-@pytest.mark.parametrize(("verdict", "outcome"), [("undecided", "undecided"), ("violated", "violated")])
-def test_what_no_failure_explains_has_a_case(
-    make_run: MakeRun, make_part: MakePart, verdict: str, outcome: str
-) -> None:
+@pytest.mark.parametrize(("verdict", "status"), [("undecided", "undecided"), ("violated", "violated")])
+def test_what_no_failure_explains_is_an_item(make_run: MakeRun, make_part: MakePart, verdict: str, status: str) -> None:
     (section,) = sections(make_run(make_part(verdict=verdict, notes=("slow",))))
-    assert (section.cases[-1].outcome, section.cases[-1].reason) == (outcome, "slow")
+    assert (section.items[-1].status, section.items[-1].reason) == (status, "slow")
     assert section.is_failed
 
 
@@ -81,4 +79,4 @@ def test_a_section_is_green_if_and_only_if_its_part_holds(
 
 def test_what_holds_in_a_run_that_was_interrupted_is_not_all_green(make_run: MakeRun, make_part: MakePart) -> None:
     part, whole = sections(make_run(make_part(), interrupted=True))
-    assert (part.is_failed, whole.is_failed, whole.cases[0].reason) == (False, True, INTERRUPTED)
+    assert (part.is_failed, whole.is_failed, whole.items[0].reason) == (False, True, INTERRUPTED)
