@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from postcrash.model.validation import first_objection
 from postcrash.targets.catalogue import target_named
 from postcrash.targets.target import Target
-from postcrash.targets.xfstests_config import DEVICES, EXTERNAL, FSTYP, MKFS, MOUNT, Section, Setting
+from postcrash.targets.xfstests_config import DEVICES, EXTERNAL, FSTYP, MKFS, MOUNT, ConfigSection, Setting
 
 PREFIX = "xfstests"
 _Options = list[tuple[str, str]]
@@ -93,7 +93,7 @@ class ImportedTarget:
         return "".join(f"{line}\n" for line in lines)
 
 
-def target_of_section(section: Section, file: str) -> ImportedTarget:
+def target_of_section(section: ConfigSection, file: str) -> ImportedTarget:
     """The target of a section of the configuration `file`. Raises NotImportedError."""
     settings = section.settings
     fstype = settings.get(FSTYP, Setting("", section.line, "xfstests would look at what is on TEST_DEV"))

@@ -48,7 +48,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ConfigSection:
     """A section with the settings that hold in it, also those carried over from sections before it.
 
     A file without sections is one section without a name.
@@ -59,7 +59,7 @@ class Section:
     settings: Mapping[str, Setting]
 
 
-def read_sections(path: Path) -> list[Section]:
+def read_sections(path: Path) -> list[ConfigSection]:
     """The sections of a configuration file, in its order. Raises ConfigError."""
     try:
         with path.open("rb") as file:
@@ -68,7 +68,7 @@ def read_sections(path: Path) -> list[Section]:
         raise ConfigError(f"{path}: {error.strerror}") from None
     lines = list(enumerate(_lines(content, path), start=1))
     if not any(line.startswith("[") for _, line in lines):
-        return [Section("", 1, dict(_of_shell(lines)))]
+        return [ConfigSection("", 1, dict(_of_shell(lines)))]
     return list(_carried(_split(lines, path)))
 
 
@@ -130,7 +130,7 @@ def _problem(text: str) -> str:
     return "" if text.isprintable() else "it is not printable"
 
 
-def _carried(sections: Iterable[_Given]) -> Iterator[Section]:
+def _carried(sections: Iterable[_Given]) -> Iterator[ConfigSection]:
     """Settings hold in later sections too. If FSTYP changes, those of mkfs and mount begin anew (get_next_config)."""
     settings: dict[str, Setting] = {}
     for name, line, given in sections:
@@ -140,7 +140,7 @@ def _carried(sections: Iterable[_Given]) -> Iterator[Section]:
         if FSTYP in before and before[FSTYP].text != settings[FSTYP].text:
             gone = {*_OF_SECTION, *(DEVICES if EXTERNAL not in given else ())} - given.keys()
             settings = {key: setting for key, setting in settings.items() if key not in gone}
-        yield Section(name, line, settings)
+        yield ConfigSection(name, line, settings)
 
 
 def _of_shell(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, Setting]]:

@@ -7,7 +7,7 @@ from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import fixed_line, plural, unexplained
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import Column, Entry, HeatMap, Report, Row, Section, Square, Tile
+from postcrash.reports.page.report import Column, Entry, HeatMap, Listing, Report, Row, Square, Tile
 
 TITLE = "Gate"
 NOTES_MAX = 20
@@ -150,6 +150,6 @@ def _entry(failure: Failure, part: Part) -> Entry:
     )
 
 
-def _sections(run: GateRun) -> Iterator[Section]:
+def _sections(run: GateRun) -> Iterator[Listing]:
     if run.fixed:
-        yield Section(f"Fixed: lines of {run.baseline} that can go", tuple(map(fixed_line, run.fixed)))
+        yield Listing(f"Fixed: lines of {run.baseline} that can go", tuple(map(fixed_line, run.fixed)))

@@ -8,7 +8,7 @@ from postcrash.properties import PROPERTIES
 from postcrash.properties.adversary import MARKS, Adversary
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import Column, Entry, HeatMap, Report, Row, Section, Square, Tile
+from postcrash.reports.page.report import Column, Entry, HeatMap, Listing, Report, Row, Square, Tile
 from postcrash.reports.store.records import Cell, Finding
 from postcrash.reports.tables import grid, table
 from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix
@@ -146,12 +146,12 @@ def _others(cells: _Cells, findings: Sequence[Finding]) -> Iterator[Entry]:
             yield Entry("not provided", (finding.checker,), *place)
 
 
-def _sections(matrix: Matrix) -> Iterator[Section]:
+def _sections(matrix: Matrix) -> Iterator[Listing]:
     if matrix.changes:
-        yield Section("Where kernels differ", tuple(place.change for place in matrix.changes))
+        yield Listing("Where kernels differ", tuple(place.change for place in matrix.changes))
     notes = [note for each in grid.grids(matrix.cells) for note in grid.published_notes(each)]
     if notes:
-        yield Section(grid.published_heading(), tuple(notes))
+        yield Listing(grid.published_heading(), tuple(notes))
     absent = tuple(line for line in matrix.open if line.startswith(grid.NOT_THERE))
     if absent:
-        yield Section("Not there", absent)
+        yield Listing("Not there", absent)

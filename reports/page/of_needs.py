@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import SIGNS, Column, Entry, HeatMap, Report, Row, Section, Square, Tile
+from postcrash.reports.page.report import SIGNS, Column, Entry, HeatMap, Listing, Report, Row, Square, Tile
 from postcrash.reports.tables.needs import LEGEND, NeedsCell, NeedsRow
 
 TITLE = "What applications need, and what file systems give"
@@ -55,7 +55,7 @@ def report_of_needs(
         tiles=tuple(_tiles(counts, cells, len(set(vulnerabilities)))),
         heat_map=_heat_map(rows, cells, kernel),
         others=tuple(map(_entry_of_source, vulnerabilities)),
-        sections=(Section("What each needs", tuple(map(_needs, rows))),),
+        sections=(Listing("What each needs", tuple(map(_needs, rows))),),
         judges_are="application",
     )
 

@@ -118,7 +118,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Listing:
     """A list of short texts under a heading."""
 
     heading: str
@@ -142,7 +142,7 @@ class Report:
     tiles: tuple[Tile, ...]
     heat_map: HeatMap
     others: tuple[Entry, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[Listing, ...] = ()
     judges_are: str = "property"
     adversaries: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ from postcrash.model import ExitCode
 from postcrash.model.validation import unknown_name
 from postcrash.reports.text import visible
 from postcrash.targets.xfstests import NotImportedError, target_of_section
-from postcrash.targets.xfstests_config import ConfigError, Section, read_sections
+from postcrash.targets.xfstests_config import ConfigError, ConfigSection, read_sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def import_xfstests(file: Path, names: tuple[str, ...], output: Path, json_file:
     return ExitCode.HOLDS
 
 
-def _chosen(file: Path, names: tuple[str, ...]) -> list[Section]:
+def _chosen(file: Path, names: tuple[str, ...]) -> list[ConfigSection]:
     try:
         sections = read_sections(file)
     except ConfigError as error:

@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.targets import Target, load_target, target_named
 from postcrash.targets.xfstests import ImportedTarget, NotImportedError, target_of_section
-from postcrash.targets.xfstests_config import FILE_BYTES_MAX, ConfigError, Section, read_sections
+from postcrash.targets.xfstests_config import FILE_BYTES_MAX, ConfigError, ConfigSection, read_sections
 
 README = """\
 [ext4_4k_block_size]
@@ -56,7 +56,7 @@ SCRATCH_MNT=/mnt/xfstest.scratch
 """The example of README.config-sections."""
 
 
-def sections_of(folder: Path, text: str | bytes) -> list[Section]:
+def sections_of(folder: Path, text: str | bytes) -> list[ConfigSection]:
     config = folder / "local.config"
     config.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_sections(config)

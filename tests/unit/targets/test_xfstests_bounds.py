@@ -17,7 +17,7 @@ from postcrash.targets.xfstests_config import (
     SECTIONS_MAX,
     VALUE_CHARACTERS_MAX,
     ConfigError,
-    Section,
+    ConfigSection,
     read_sections,
 )
 
@@ -25,7 +25,7 @@ CPU_SECONDS = 10.0
 """As for each input of the fuzzer. On a machine that is free the slowest of these takes about 3 s."""
 
 
-def sections_of(folder: Path, text: str) -> list[Section]:
+def sections_of(folder: Path, text: str) -> list[ConfigSection]:
     file = folder / "local.config"
     file.write_text(text, encoding="utf-8")
     return read_sections(file)
