@@ -50,7 +50,7 @@ class RefusedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class BundleParts:
     """A finding with the files that it rests on.
 
     recording    its recording
@@ -102,7 +102,7 @@ def as_found(finding: Finding) -> Finding:
     return replace(finding, minimal=None, needed=None)
 
 
-def admitted(parts: Parts) -> Finding:
+def admitted(parts: BundleParts) -> Finding:
     """The finding, with an explanation that was made here. Raises RefusedError if it cannot be in a bundle."""
     try:
         return _admitted(parts)
@@ -112,7 +112,7 @@ def admitted(parts: Parts) -> Finding:
         raise RefusedError(textwrap.shorten(one_line(str(error)), _REASON_MAX, placeholder=" …")) from error
 
 
-def _admitted(parts: Parts) -> Finding:
+def _admitted(parts: BundleParts) -> Finding:
     finding = parts.finding
     recording, of_workload = Recording(parts.recording), Recording(parts.of_workload)
     _check_cost(recording)
@@ -153,7 +153,7 @@ def _check_text(finding: Finding, target: Target) -> None:
             raise RefusedError(f"expected text that can be printed, found {shown(text)}")
 
 
-def _check_ids(parts: Parts, recording: Recording, of_workload: Recording, recorded: Provenance) -> None:
+def _check_ids(parts: BundleParts, recording: Recording, of_workload: Recording, recorded: Provenance) -> None:
     finding = parts.finding
     state = "" if finding.is_of_run else state_id(finding.recording, finding.interval, finding.choices)
     if state:
@@ -225,7 +225,7 @@ def _check_recovery(finding: Finding, target: Target) -> None:
         raise RefusedError(f"it was not recovered as {target.name} is: {shown(finding.recover)}")
 
 
-def _check_identity(parts: Parts, target: Target, recorded: Json) -> None:
+def _check_identity(parts: BundleParts, target: Target, recorded: Json) -> None:
     """The id of a finding is a digest of what it is about, so that nothing else can take its place."""
     finding = parts.finding
     if target.name != finding.target:
@@ -253,7 +253,7 @@ def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> 
 
 
 @contextmanager
-def _ground(parts: Parts) -> Iterator[Path]:
+def _ground(parts: BundleParts) -> Iterator[Path]:
     """The disk on which the finding's recording was made: the base image, or the crash state under it."""
     if parts.below is None:
         yield parts.base

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import postcrash
-from postcrash.harness.bundles.admission import Parts, RefusedError, admitted, as_found
+from postcrash.harness.bundles.admission import BundleParts, RefusedError, admitted, as_found
 from postcrash.harness.bundles.archive import write_archive
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
@@ -80,11 +80,11 @@ def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> None:
         write_archive(out, _members(finding, texts, files, opened))
 
 
-def _parts(store: Store, finding: Finding) -> Parts:
+def _parts(store: Store, finding: Finding) -> BundleParts:
     below = state_below(finding)
     under = None if below is None else store.recording_path(below)
     base = recorded_base(store, finding).path
-    return Parts(finding, store.recording_path(finding.recording), under, base, file_digest(base))
+    return BundleParts(finding, store.recording_path(finding.recording), under, base, file_digest(base))
 
 
 def _members(

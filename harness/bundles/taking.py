@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from postcrash._core import Recording
-from postcrash.harness.bundles.admission import Parts, RefusedError, admitted, as_found
+from postcrash.harness.bundles.admission import BundleParts, RefusedError, admitted, as_found
 from postcrash.harness.bundles.archive import BundleError, Member, read_archive
 from postcrash.harness.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING, SIZES
 from postcrash.harness.errors import InfrastructureError, UsageError
@@ -55,7 +55,7 @@ def take(path: Path, store: Store) -> Finding:
 
 
 @contextmanager
-def _unpacked(path: Path, store: Store) -> Iterator[tuple[Parts, Json]]:
+def _unpacked(path: Path, store: Store) -> Iterator[tuple[BundleParts, Json]]:
     """The finding of a bundle and its manifest. The files are scratch files of the store, which are then removed."""
     places = {name: store.scratch() for name in (RECORDING, BELOW, BASE)}
     digests: dict[str, str] = {}
@@ -74,7 +74,7 @@ def _unpacked(path: Path, store: Store) -> Iterator[tuple[Parts, Json]]:
             raise BundleError(f"{path}: its format is {form}, and this postcrash reads format {FORMAT}")
         finding = _finding(path, texts[FINDING])
         below = places[BELOW] if BELOW in digests else None
-        yield Parts(finding, places[RECORDING], below, places[BASE], digests[BASE]), texts[MANIFEST]
+        yield BundleParts(finding, places[RECORDING], below, places[BASE], digests[BASE]), texts[MANIFEST]
     finally:
         for place in places.values():
             place.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def _check_manifest(manifest: Json, facts: Json) -> None:
             raise RefusedError(f"its manifest says {name} = {shown(manifest.get(name))}, found {shown(fact)}")
 
 
-def _kept(finding: Finding, parts: Parts, store: Store) -> Finding:
+def _kept(finding: Finding, parts: BundleParts, store: Store) -> Finding:
     """The finding, in the store with its files. A finding that is there already stays as it is."""
     try:
         known = store.finding(finding.id)
@@ -127,7 +127,7 @@ def _kept(finding: Finding, parts: Parts, store: Store) -> Finding:
     return finding
 
 
-def _keep_files(finding: Finding, parts: Parts, store: Store) -> None:
+def _keep_files(finding: Finding, parts: BundleParts, store: Store) -> None:
     """Put the files into the store. What is there under an id must be the same: ids have only a part of a digest."""
     base, below = image_id(parts.base_digest), state_below(finding)
     recordings = {finding.recording: parts.recording} | ({below: parts.below} if below and parts.below else {})

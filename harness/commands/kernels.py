@@ -12,7 +12,7 @@ from postcrash.harness.files.output import write_json
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.programs import fetch_e2fsck
-from postcrash.harness.guests.kernels.stock import Parts, Stock, StockedKernel, missing_in, version_of
+from postcrash.harness.guests.kernels.stock import KernelParts, Stock, StockedKernel, missing_in, version_of
 from postcrash.model import ExitCode
 
 COLUMNS = ("name", "version", "engine", "origin")
@@ -113,10 +113,10 @@ def add(kernel: Path, modules: Path | None, config: Path | None, name: str | Non
       postcrash kernels add ./linux --name mine
       postcrash kernels add arch/x86/boot/bzImage --modules out/lib/modules/6.16.0 --name mine-for-qemu
     """
-    return _add(Parts(kernel, modules, config, str(kernel.resolve())), name, json_file)
+    return _add(KernelParts(kernel, modules, config, str(kernel.resolve())), name, json_file)
 
 
-def _add(parts: Parts, name: str | None, json_file: str | None) -> int:
+def _add(parts: KernelParts, name: str | None, json_file: str | None) -> int:
     stocked = Stock(cache_folder()).add(name or _default_name(parts), parts)
     missing = missing_in(stocked)
     write_json(json_file, _described(stocked))
@@ -130,7 +130,7 @@ def _add(parts: Parts, name: str | None, json_file: str | None) -> int:
     return ExitCode.HOLDS
 
 
-def _default_name(parts: Parts) -> str:
+def _default_name(parts: KernelParts) -> str:
     version = version_of(parts.kernel)
     return version if parts.is_image else f"uml-{version}"
 

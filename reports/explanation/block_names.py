@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from postcrash._core import Recording
 from postcrash.reports.explanation import names_btrfs, names_ext, names_xfs
-from postcrash.reports.explanation.block_part import PARTS_MAX, DiskWrite, Part
+from postcrash.reports.explanation.block_part import PARTS_MAX, BlockPart, DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage, ImageTooLargeError
 from postcrash.reports.explanation.programs import ToolError
 
@@ -25,7 +25,7 @@ class WriteNames(NamedTuple):
     problem: str = ""
 
 
-Namer = Callable[[DiskImage, Sequence[DiskWrite]], list[list[Part | None]]]
+Namer = Callable[[DiskImage, Sequence[DiskWrite]], list[list[BlockPart | None]]]
 """Gives the parts of each write, with None for unknown blocks. Takes the disk to the recording's end."""
 
 _NAMERS: dict[str, tuple[str, Namer]] = {
@@ -53,8 +53,8 @@ def block_names(
     return WriteNames(tuple(map(_joined, found)), tool)
 
 
-def _joined(parts: Iterable[Part | None]) -> str:
-    joined: list[Part] = []
+def _joined(parts: Iterable[BlockPart | None]) -> str:
+    joined: list[BlockPart] = []
     unknown = 0
     for part in parts:
         if part is None:
@@ -72,5 +72,5 @@ def _joined(parts: Iterable[Part | None]) -> str:
     return "; ".join(shown)
 
 
-def _shown(part: Part) -> str:
+def _shown(part: BlockPart) -> str:
     return part.label if part.start is None else f"{part.label}, bytes {part.start} to {part.end}"

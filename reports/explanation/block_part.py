@@ -13,7 +13,7 @@ class DiskWrite(NamedTuple):
     data: bytes
 
 
-class Part(NamedTuple):
+class BlockPart(NamedTuple):
     """A run of a write's blocks: what it is and, for a file's data, which bytes of the file."""
 
     label: str

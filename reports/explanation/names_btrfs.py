@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from postcrash.reports.explanation.block_part import DiskWrite, Part
+from postcrash.reports.explanation.block_part import BlockPart, DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
@@ -45,7 +45,7 @@ class _Extent(NamedTuple):
     offset: int
 
 
-def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
+def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[BlockPart | None]]:
     """See `block_names.Namer`."""
     superblocks = output(*_INSPECT, "dump-super", "-a", image=disk.path)
     node_bytes = int((_NODE_BYTES.findall(superblocks) or [0])[0])
@@ -61,17 +61,17 @@ def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | Non
     extents, paths = _files(disk)
     still = _unchanged(disk, blocks)
 
-    def part(start: int) -> Part | None:
+    def part(start: int) -> BlockPart | None:
         if start in generations and start in unchanged:
             copy = f" copy {copies.index(start)}" if copies.index(start) else ""
-            return Part(f"superblock{copy} (generation {generations[start]})")
+            return BlockPart(f"superblock{copy} (generation {generations[start]})")
         stripe = _stripe(start, stripes)
         if stripe is None:
             return None
         if stripe.is_data:
             return _data(start - stripe.physical + stripe.logical, extents, paths) if start in still else None
         label = nodes.get(_node(start, stripes, node_bytes)) if start in unchanged else None
-        return Part(f"{label}, copy {stripe.copy + 1}" if stripe.copy else label) if label else None
+        return BlockPart(f"{label}, copy {stripe.copy + 1}" if stripe.copy else label) if label else None
 
     return [[part(write.start + at) for at in _steps(write)] for write in written]
 
@@ -143,9 +143,11 @@ def _path(inode: int, refs: dict[int, tuple[int, str]]) -> str:
     return "/".join(reversed(parts))
 
 
-def _data(logical: int, extents: Iterable[_Extent], paths: dict[int, str]) -> Part | None:
+def _data(logical: int, extents: Iterable[_Extent], paths: dict[int, str]) -> BlockPart | None:
     for extent in extents:
         if extent.logical <= logical < extent.logical + extent.length:
             at = extent.offset + logical - extent.logical
-            return Part(f"data of {paths.get(extent.inode) or f'inode {extent.inode}'}", at, at + BTRFS_BLOCK_BYTES)
+            return BlockPart(
+                f"data of {paths.get(extent.inode) or f'inode {extent.inode}'}", at, at + BTRFS_BLOCK_BYTES
+            )
     return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from postcrash.model.tree import MADE_BY_MKFS
-from postcrash.reports.explanation.block_part import DiskWrite, Part
+from postcrash.reports.explanation.block_part import BlockPart, DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
@@ -72,7 +72,7 @@ class _Layout:
         return range(0)
 
 
-def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
+def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[BlockPart | None]]:
     """See `block_names.Namer`."""
     layout = _layout(output("dumpe2fs", image=disk.path))
     if layout is None:
@@ -92,23 +92,23 @@ def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | Non
     paths = _paths(disk, [*owners.values(), *tables])
     inodes = _inodes(disk, owners.values())
 
-    def place(block: int) -> Part | None:
+    def place(block: int) -> BlockPart | None:
         if label := _fixed(layout, block, paths):
-            return Part(label)
+            return BlockPart(label)
         return _owned(owners.get(block), block, inodes, paths, size)
 
-    def part(block: int) -> Part | None:
+    def part(block: int) -> BlockPart | None:
         at = journal.logical(block)
         if at is None:
             return place(block)
         if at == 0:
-            return Part("journal superblock")
+            return BlockPart("journal superblock")
         kind, sequence, copied = log.get(at, ("", "", 0)) if block in unchanged_log else ("", "", 0)
         if kind != "copy":
-            return Part(f"journal {kind} block of transaction {sequence}" if kind else "journal block")
+            return BlockPart(f"journal {kind} block of transaction {sequence}" if kind else "journal block")
         original = place(copied)
         of = original.label if original else f"block {copied}"
-        return Part(f"journal copy (transaction {sequence}) of {of}")
+        return BlockPart(f"journal copy (transaction {sequence}) of {of}")
 
     return [[part(block) for block in run] for run in blocks]
 
@@ -148,19 +148,19 @@ def _fixed(layout: _Layout, block: int, paths: dict[int, str]) -> str:
 
 def _owned(
     owner: int | None, block: int, inodes: dict[int, _Inode], paths: dict[int, str], block_bytes: int
-) -> Part | None:
+) -> BlockPart | None:
     if owner is None:
         return None
     inode = inodes.get(owner, _Inode())
     path = "the root" if owner == _ROOT_INODE else paths.get(owner) or f"inode {owner}"
     if block in inode.maps:
-        return Part(f"block map of {path}")
+        return BlockPart(f"block map of {path}")
     at = inode.logical(block)
     if at is None:
-        return Part(f"attribute block of {path}")
+        return BlockPart(f"attribute block of {path}")
     if inode.directory:
-        return Part(f"directory block of {path}")
-    return Part(f"data of {path}", at * block_bytes, (at + 1) * block_bytes)
+        return BlockPart(f"directory block of {path}")
+    return BlockPart(f"data of {path}", at * block_bytes, (at + 1) * block_bytes)
 
 
 def _unchanged(disk: DiskImage, written: Iterable[DiskWrite], block_bytes: int) -> set[int]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.explanation.block_part import DiskWrite, Part
+from postcrash.reports.explanation.block_part import BlockPart, DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
@@ -27,7 +27,7 @@ _INODE = re.compile(r"ino: 0x([0-9a-f]+).*\n\s+blkno: (\d+)\s+len: (\d+)")
 _ADDRESS = re.compile(r"byte offset (\d+), length (\d+)")
 
 
-def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
+def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[BlockPart | None]]:
     """See `block_names.Namer`."""
     geometry = _geometry(disk)
     if not geometry.get("agblocks"):
@@ -41,12 +41,12 @@ def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | Non
     records, clusters = _log(disk, log_start)
     headers = _headers(disk, geometry["agcount"])
 
-    def part(sector: int) -> Part | None:
+    def part(sector: int) -> BlockPart | None:
         if log_start <= sector < log_end:
             label = next((label for run, label in records if sector in run), None) if sector in unchanged else None
-            return Part(label or "log")
+            return BlockPart(label or "log")
         label = headers.get(sector) or next((label for run, label in clusters if sector in run), None)
-        return Part(label) if label else None
+        return BlockPart(label) if label else None
 
     return [[part(sector) for sector in _sectors(write)] for write in written]
 

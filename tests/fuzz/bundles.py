@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, intervals, write_recording
-from postcrash.harness.bundles.admission import Parts, id_of
+from postcrash.harness.bundles.admission import BundleParts, id_of
 from postcrash.harness.bundles.archive import write_archive
 from postcrash.harness.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING
 from postcrash.harness.bundles.taking import take
@@ -115,7 +115,9 @@ def _members(told: Json, folder: Path) -> Iterator[tuple[str, bytes]]:
     ids[_OF_WORKLOAD] = _recorded(of_workload, _with_ids(told["recorded"], ids))
     ids[_OF_RECORDING] = _recorded(recording, {"device": "crash disk"}) if told["below"] else ids[_OF_WORKLOAD]
     finding = _with_ids(told["finding"], ids)
-    parts = Parts(Finding.from_json(finding), recording, below if told["below"] else None, base, file_digest(base))
+    parts = BundleParts(
+        Finding.from_json(finding), recording, below if told["below"] else None, base, file_digest(base)
+    )
     recorded = json.loads(Recording(of_workload).metadata)
     named = replace(parts.finding, id=id_of(parts.finding, _TARGET, BaseImage(base, ids[_BASE_ID]), recorded))
     facts = replace(parts, finding=named).facts()

@@ -16,7 +16,7 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.kernels.kernel import uml_version
-from postcrash.harness.guests.kernels.stock import LIBRARIES, Parts, run_with
+from postcrash.harness.guests.kernels.stock import LIBRARIES, KernelParts, run_with
 from postcrash.targets import program_path
 
 IMAGE = "linux-image-amd64"
@@ -50,7 +50,7 @@ class Suite:
         return [{"name": row[0], "version": row[1]} for row in rows if len(row) == 3 and row[2].endswith("Packages")]
 
     @contextmanager
-    def unpacked(self, package: str) -> Iterator[Parts]:
+    def unpacked(self, package: str) -> Iterator[KernelParts]:
         """The kernel of `package`, in a temporary folder."""
         packages = self._needed(package)
         with scratch() as folder:
@@ -78,7 +78,7 @@ class Suite:
             _run(["dpkg-deb", "-x", str(archive), str(root)])
             return _run(["dpkg-deb", "-f", str(archive), "Version"]).strip()
 
-    def _with_libraries(self, parts: Parts, root: Path) -> Parts:
+    def _with_libraries(self, parts: KernelParts, root: Path) -> KernelParts:
         """A user-mode Linux. It gets the C library of its own suite if this machine's library is too old for it."""
         with suppress(InfrastructureError):
             uml_version(parts.kernel)
@@ -153,7 +153,7 @@ def _mirror() -> str:
     return mirrors[0]
 
 
-def _parts(root: Path, origin: str) -> Parts:
+def _parts(root: Path, origin: str) -> KernelParts:
     """The parts of a kernel, where Debian's packages put them."""
 
     def first(*patterns: str) -> Path | None:
@@ -165,7 +165,7 @@ def _parts(root: Path, origin: str) -> Parts:
     modules = first("lib/modules/*", "usr/lib/modules/*", "usr/lib/uml/modules/*")
     if modules is not None and not (modules / "modules.dep").is_file():
         _run(["depmod", "-b", str(modules.parents[2]), modules.name])
-    return Parts(kernel, modules, first("boot/config-*", "usr/lib/modules/*/config"), origin)
+    return KernelParts(kernel, modules, first("boot/config-*", "usr/lib/modules/*/config"), origin)
 
 
 def _run(command: list[str], folder: str | None = None, environment: dict[str, str] | None = None) -> str:

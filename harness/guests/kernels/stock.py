@@ -76,7 +76,7 @@ class StockedKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class KernelParts:
     """What a kernel is made of, before it is in the stock. `libraries`: the C library that a user-mode Linux needs."""
 
     kernel: Path
@@ -110,7 +110,7 @@ class Stock:
         """The kernel of that name, if there is one."""
         return next((kernel for kernel in self.all() if kernel.name == name), None)
 
-    def add(self, name: str, parts: Parts) -> StockedKernel:
+    def add(self, name: str, parts: KernelParts) -> StockedKernel:
         """Copy a kernel into the stock. Raises UsageError if the file is no kernel, or if the name is taken."""
         if not _NAME.fullmatch(name):
             raise UsageError(f"a kernel cannot be called {name!r}: letters, digits and . + _ - are allowed")
@@ -138,7 +138,7 @@ class Stock:
             raise InfrastructureError(f"{folder} is damaged: remove it and fetch or add the kernel again") from error
 
 
-def _copy(parts: Parts, folder: Path) -> None:
+def _copy(parts: KernelParts, folder: Path) -> None:
     folder.mkdir()
     shutil.copy(parts.kernel, folder / "kernel")
     if parts.config is not None:

@@ -13,7 +13,7 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.harness.auditing.judge import ABOUT
-from postcrash.harness.bundles.admission import Parts, id_of
+from postcrash.harness.bundles.admission import BundleParts, id_of
 from postcrash.harness.bundles.bundle import write_bundle
 from postcrash.harness.examination.recorded import about_target
 from postcrash.harness.guests.kernels.kernel import Kernel
@@ -49,7 +49,7 @@ class Made:
         known = {"base": image_id(BASE), "recorder": "crash-disk", "asked": "auto", "held": None, "device": "a disk"}
         return known | about_target(ORIGINAL) | changed
 
-    def parts(self, metadata: Json | None = None, on: Target = ORIGINAL, **changed: Any) -> Parts:
+    def parts(self, metadata: Json | None = None, on: Target = ORIGINAL, **changed: Any) -> BundleParts:
         """The finding with its files, on the target `on`. Its id fits its content and what postcrash records."""
         recorded = metadata or self.metadata(**about_target(on))
         recording, base = self.folder / "made.pcr", self.folder / "made.img"
@@ -59,7 +59,7 @@ class Made:
         told = {"target": on.name, "recover": json.loads(json.dumps(recover)), **changed}
         finding = replace(self._finding(recording, base), **told)
         known = {name: recorded[name] for name in (ABOUT,) if name in recorded}
-        return Parts(named(finding, on, self.metadata(**known)), recording, None, base, BASE)
+        return BundleParts(named(finding, on, self.metadata(**known)), recording, None, base, BASE)
 
     def _finding(self, path: Path, base: Path) -> Finding:
         recording = Recording(path)

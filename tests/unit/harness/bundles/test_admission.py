@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from postcrash._core import write_recording
 from postcrash.apps import application_named
 from postcrash.harness.auditing.judge import about
-from postcrash.harness.bundles.admission import Parts, RefusedError, admitted
+from postcrash.harness.bundles.admission import BundleParts, RefusedError, admitted
 from postcrash.harness.examination.recorded import about_target
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.plain import Json
@@ -30,7 +30,7 @@ from .test_taking import JSON, put
 OWN = replace(ORIGINAL, name="own", options="noauto_da_alloc,commit=1", mkfs=(*ORIGINAL.mkfs, "-I", "256"), size_mib=9)
 
 
-def refused(parts: Parts) -> str:
+def refused(parts: BundleParts) -> str:
     with pytest.raises(RefusedError) as caught:
         admitted(parts)
     assert "\n" not in str(caught.value)
@@ -197,7 +197,7 @@ def test_each_kind_of_judge_is_admitted(made: Made, name: str) -> None:
 RAN = 'creat A\nappend A 4096\n---\nrun "sh -c evil" 60\nsays one\nends\ncommit\nsync\n'
 
 
-def audited(made: Made, told: object, **changed: Any) -> Parts:
+def audited(made: Made, told: object, **changed: Any) -> BundleParts:
     return made.parts(made.metadata(application=told), workload_text=RAN, **changed)
 
 

@@ -14,7 +14,7 @@ from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel, is_static
-from postcrash.harness.guests.kernels.stock import Parts, Stock
+from postcrash.harness.guests.kernels.stock import KernelParts, Stock
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.session import Session
 
@@ -52,7 +52,7 @@ class Host:
         header[0x202:0x206], header[0x20E:0x210] = b"HdrS", (0x100).to_bytes(2, "little")
         image = self._folder / "image"
         image.write_bytes(bytes(header) + b"6.99.1\0")
-        Stock(self.cache).add("stocked", Parts(image, None, None, "here"))
+        Stock(self.cache).add("stocked", KernelParts(image, None, None, "here"))
 
     def why(self, *, fresh: bool = False) -> str | None:
         kernel = find_kernel()

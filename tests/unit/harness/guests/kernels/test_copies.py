@@ -11,7 +11,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.kernels import copies
 from postcrash.harness.guests.kernels.copies import UNUSED_SECONDS_MAX, kernel_copy
-from postcrash.harness.guests.kernels.stock import Parts, Stock, choose_kernel
+from postcrash.harness.guests.kernels.stock import KernelParts, Stock, choose_kernel
 
 from .test_stock import uml
 
@@ -43,7 +43,7 @@ def test_the_user_s_own_file_is_the_one_that_is_shown(tmp_path: Path, monkeypatc
 
 
 def test_a_kernel_of_the_stock_is_not_copied(tmp_path: Path) -> None:
-    stocked = Stock(tmp_path).add("mine", Parts(uml(tmp_path / "linux"), None, None, "here"))
+    stocked = Stock(tmp_path).add("mine", KernelParts(uml(tmp_path / "linux"), None, None, "here"))
     chosen = choose_kernel("auto", "mine", tmp_path)
     assert (chosen.path, chosen.given, chosen.known_as) == (stocked.path, None, stocked.path)
     assert not (tmp_path / "kernel-files").exists()

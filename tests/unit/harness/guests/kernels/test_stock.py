@@ -10,7 +10,7 @@ from postcrash.harness.guests import engine
 from postcrash.harness.guests.kernels.config import missing_options
 from postcrash.harness.guests.kernels.debian import Suite
 from postcrash.harness.guests.kernels.kernel import image_version
-from postcrash.harness.guests.kernels.stock import Parts, Stock, choose_kernel, kernels_of
+from postcrash.harness.guests.kernels.stock import KernelParts, Stock, choose_kernel, kernels_of
 
 
 def image(path: Path, version: str = "6.99.1-test (me@here) #1 SMP") -> Path:
@@ -43,9 +43,9 @@ def test_kernels_are_kept_by_version(cache: Path, tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("CONFIG_VIRTIO_BLK=m\n")
     for name, version in [("b", "6.10.0"), ("a", "6.9.0"), ("c", "6.9.12-1")]:
-        stock.add(name, Parts(image(tmp_path / "image", version), None, config, "here"))
+        stock.add(name, KernelParts(image(tmp_path / "image", version), None, config, "here"))
     linux = uml(tmp_path / "linux", body=b"IKCFG_ST" + gzip.compress(b"CONFIG_XFS_FS=y\n") + b"IKCFG_ED")
-    stock.add("uml", Parts(linux, None, None, "there"))
+    stock.add("uml", KernelParts(linux, None, None, "there"))
     assert [(k.name, k.version, k.engine) for k in stock.all()] == [
         ("a", "6.9.0", "qemu"),
         ("c", "6.9.12-1", "qemu"),
@@ -60,18 +60,18 @@ def test_what_is_no_kernel_is_not_added(cache: Path, tmp_path: Path) -> None:
     stock = Stock(cache)
     good, bad = image(tmp_path / "image"), tmp_path / "bad"
     bad.write_bytes(b"MZ")
-    stock.add("taken", Parts(good, None, None, ""))
+    stock.add("taken", KernelParts(good, None, None, ""))
     for name, parts, reason in [
-        ("taken", Parts(good, None, None, ""), "a kernel is called 'taken' already"),
-        ("../x", Parts(good, None, None, ""), "a kernel cannot be called '../x'"),
-        ("", Parts(good, None, None, ""), "a kernel cannot be called ''"),
-        ("x", Parts(bad, None, None, ""), "bad is neither a kernel image"),
-        ("x", Parts(tmp_path / "none", None, None, ""), "none: No such file"),
+        ("taken", KernelParts(good, None, None, ""), "a kernel is called 'taken' already"),
+        ("../x", KernelParts(good, None, None, ""), "a kernel cannot be called '../x'"),
+        ("", KernelParts(good, None, None, ""), "a kernel cannot be called ''"),
+        ("x", KernelParts(bad, None, None, ""), "bad is neither a kernel image"),
+        ("x", KernelParts(tmp_path / "none", None, None, ""), "none: No such file"),
     ]:
         with pytest.raises(UsageError, match=reason):
             stock.add(name, parts)
     with pytest.raises(InfrastructureError, match="was depmod run there"):
-        stock.add("x", Parts(good, tmp_path, None, ""))
+        stock.add("x", KernelParts(good, tmp_path, None, ""))
     assert [kernel.name for kernel in stock.all()] == ["taken"]
 
 
@@ -83,14 +83,14 @@ def test_of_the_modules_those_that_guests_may_need_are_kept(cache: Path, tmp_pat
     (tmp_path / "modules.dep").write_text("".join(f"{file}: {needs}\n" for file, needs in files.items()))
     (tmp_path / "modules.softdep").touch()
     (tmp_path / "modules.alias").touch()
-    added = Stock(cache).add("x", Parts(image(tmp_path / "image"), tmp_path, None, ""))
+    added = Stock(cache).add("x", KernelParts(image(tmp_path / "image"), tmp_path, None, ""))
     assert added.modules is not None
     kept = {str(path.relative_to(added.modules)) for path in added.modules.rglob("*") if path.is_file()}
     assert kept == {"kernel/fs/fs.ko", "kernel/lib/lib.ko", "modules.dep", "modules.softdep", "modules.alias"}
 
 
 def test_a_damaged_stock_says_so(cache: Path, tmp_path: Path) -> None:
-    added = Stock(cache).add("x", Parts(image(tmp_path / "image"), None, None, ""))
+    added = Stock(cache).add("x", KernelParts(image(tmp_path / "image"), None, None, ""))
     (added.folder / "kernel.json").write_text("{}")
     with pytest.raises(InfrastructureError, match="is damaged: remove it"):
         Stock(cache).all()
@@ -98,7 +98,7 @@ def test_a_damaged_stock_says_so(cache: Path, tmp_path: Path) -> None:
 
 def test_the_engine_is_what_the_kernel_needs(cache: Path, tmp_path: Path) -> None:
     bz, linux = image(tmp_path / "image"), uml(tmp_path / "linux")
-    Stock(cache).add("stocked", Parts(bz, None, None, ""))
+    Stock(cache).add("stocked", KernelParts(bz, None, None, ""))
     assert choose_kernel("auto", str(bz), cache).label == "QEMU/TCG 6.99.1-test"
     assert choose_kernel("qemu", "stocked", cache).label == "QEMU/TCG 6.99.1-test"
     assert choose_kernel("auto", str(linux), cache).label == "UML 6.98.0"
@@ -115,7 +115,7 @@ def test_without_a_name_auto_takes_what_is_there(cache: Path, tmp_path: Path, mo
     with pytest.raises(InfrastructureError, match="run  postcrash kernels fetch"):
         choose_kernel("qemu", None, cache)
     for name, version in [("new", "6.10.0"), ("old", "6.9.0")]:
-        Stock(cache).add(name, Parts(image(tmp_path / "image", version), None, None, ""))
+        Stock(cache).add(name, KernelParts(image(tmp_path / "image", version), None, None, ""))
     assert choose_kernel("auto", None, cache).label == choose_kernel("qemu", None, cache).label == "QEMU/TCG 6.10.0"
     monkeypatch.delenv("POSTCRASH_UML")
     assert choose_kernel("auto", None, cache).label.startswith("UML 6.1.")
@@ -126,9 +126,9 @@ def test_a_version_stands_for_the_kernels_that_have_it(
 ) -> None:
     made = {"a": "6.9.1-x", "b": "6.9.12-x", "c": "6.90.0"}
     for name, version in made.items():
-        Stock(cache).add(name, Parts(image(tmp_path / "image", version), None, None, ""))
+        Stock(cache).add(name, KernelParts(image(tmp_path / "image", version), None, None, ""))
     for name, version in [("old", "6.9.2"), ("new", "6.9.11")]:
-        Stock(cache).add(name, Parts(uml(tmp_path / "linux", version), None, None, ""))
+        Stock(cache).add(name, KernelParts(uml(tmp_path / "linux", version), None, None, ""))
 
     def labels(engine: str, name: str) -> list[str]:
         return [kernel.label for kernel in kernels_of(engine, name, cache)]
@@ -152,7 +152,7 @@ def test_a_version_stands_for_the_kernels_that_have_it(
 
 
 def test_a_user_mode_linux_that_runs_here_needs_no_library(tmp_path: Path) -> None:
-    parts = Parts(uml(tmp_path / "linux"), None, None, "there")
+    parts = KernelParts(uml(tmp_path / "linux"), None, None, "there")
     assert Suite.__new__(Suite)._with_libraries(parts, tmp_path) == parts
 
 
