@@ -197,7 +197,7 @@ class SpinEvent(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure(Message):
+class RequestFailure(Message):
     """A request failed: through input that the user can mend, the loss of two guests, or our own machinery."""
 
     kind: Literal["input", "lost", "infrastructure"]
@@ -216,7 +216,7 @@ _KINDS: dict[str, type[Message]] = {
     "explored": ExplorationEnd,
     "executed": ExecutionReport,
     "spun": SpinEvent,
-    "error": Failure,
+    "error": RequestFailure,
 }
 
 

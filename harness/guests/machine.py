@@ -35,9 +35,9 @@ from postcrash.harness.guests.events import (
     ExplorationEnd,
     ExplorationEvent,
     FailedOperation,
-    Failure,
     LostGuest,
     RecordingEvent,
+    RequestFailure,
     Spin,
     SpinEvent,
     Transcript,
@@ -303,7 +303,7 @@ class Machine:
         return next(_expected(answer, event) for event in told if not isinstance(event, LostGuest))
 
     def _told(self, request: str, **fields: object) -> Iterator[Message]:
-        """Send a request and yield the events that follow, without end. A `Failure` is raised as an error."""
+        """Send a request and yield the events that follow, without end. A `RequestFailure` is raised as an error."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps({"request": request, **fields}) + "\n")
@@ -314,13 +314,13 @@ class Machine:
             match read_event(line):
                 case LostAtWork() as lost:
                     self._lost.append(lost)
-                case Failure() as failure:
+                case RequestFailure() as failure:
                     raise self._error(request, failure)
                 case event:
                     yield event
         raise CrashDiskEndedError("the crash disk process has ended")
 
-    def _error(self, request: str, failure: Failure) -> HarnessError:
+    def _error(self, request: str, failure: RequestFailure) -> HarnessError:
         if failure.kind == "lost" and self._lost:
             return GuestLostError(self._lost[-1])
         kind = UsageError if failure.kind == "input" else BootError if request == "boot" else InfrastructureError

@@ -6,7 +6,7 @@ from postcrash.model.argument import OFFSET_MAX
 from postcrash.model.quoting import shown
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.strace.arguments import flags, number, string, vector
-from postcrash.recorders.strace.folder import Inode, NotMappedError
+from postcrash.recorders.strace.folder import NotMappedError, TreeNode
 from postcrash.recorders.strace.state import Context, Description, Handler, ends_within
 
 _EVERYTHING = {"SYNC_FILE_RANGE_WAIT_BEFORE", "SYNC_FILE_RANGE_WRITE", "SYNC_FILE_RANGE_WAIT_AFTER"}
@@ -110,7 +110,7 @@ def _copy(source: int, source_offset: int, target: int, target_offset: int | Non
     return handler
 
 
-def _resize(context: Context, node: Inode | None) -> None:
+def _resize(context: Context, node: TreeNode | None) -> None:
     if node is None:
         return
     size = ends_within(number(context.argument(1)))

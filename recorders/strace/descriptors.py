@@ -3,7 +3,7 @@
 from collections.abc import Mapping as Table
 
 from postcrash.recorders.strace.arguments import descriptor, flags, number, path
-from postcrash.recorders.strace.folder import PATH_CHARACTERS_MAX, Inode, NotMappedError, PathPlace
+from postcrash.recorders.strace.folder import PATH_CHARACTERS_MAX, NotMappedError, PathPlace, TreeNode
 from postcrash.recorders.strace.names import full_name
 from postcrash.recorders.strace.state import MAPPINGS_MAX, Context, Description, DescriptorSlot, Handler, Mapping
 
@@ -40,14 +40,14 @@ def _open(directory: int | None, index: int, flags_index: int) -> Handler:
     return handler
 
 
-def _opened(context: Context, place: PathPlace, given: frozenset[str]) -> Inode:
+def _opened(context: Context, place: PathPlace, given: frozenset[str]) -> TreeNode:
     if "O_TMPFILE" in given:
         context.leave_out("a file without a name")
-        return Inode("file")
+        return TreeNode("file")
     if place.node is None and "O_CREAT" in given:
         parent = place.new()
         context.emit("creat", full_name(context, place))
-        return context.run.folder.add(parent, place.name, Inode("file"))
+        return context.run.folder.add(parent, place.name, TreeNode("file"))
     node = place.existing()
     if "O_TRUNC" in given and node.type == "file":
         context.emit("truncate", context.path_of(node), 0)

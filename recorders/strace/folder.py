@@ -17,7 +17,7 @@ class NotMappedError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Inode:
+class TreeNode:
     """A file, directory or symbolic link, whatever names it has.
 
     children  of a directory
@@ -28,8 +28,8 @@ class Inode:
     """
 
     type: Literal["dir", "file", "symlink"]
-    children: dict[str, "Inode"] = field(default_factory=dict)
-    names: dict[tuple["Inode", str], None] = field(default_factory=dict)
+    children: dict[str, "TreeNode"] = field(default_factory=dict)
+    names: dict[tuple["TreeNode", str], None] = field(default_factory=dict)
     size: int = 0
     target: str = ""
     handle: str = ""
@@ -39,28 +39,28 @@ class Inode:
 class PathPlace:
     """Where a path leads: a name in a directory, and its inode (None if there is none). The root has no directory."""
 
-    directory: Inode | None
+    directory: TreeNode | None
     name: str
-    node: Inode | None
+    node: TreeNode | None
 
-    def existing(self) -> Inode:
+    def existing(self) -> TreeNode:
         """The inode at this place. Raises `NotMappedError` if there is none."""
         if self.node is None:
             raise NotMappedError(f"{shown(self.name)} is not there, as far as the trace tells")
         return self.node
 
-    def new(self) -> Inode:
+    def new(self) -> TreeNode:
         """The directory of this place, whose name must be new. Raises `NotMappedError` if it is not."""
         if self.node is not None or self.directory is None:
             raise NotMappedError(f"{shown(self.name)} is there already, as far as the trace tells")
         return self.directory
 
 
-class Folder:
+class NameTree:
     """The tree below `roots`, which are absolute paths of one folder."""
 
     def __init__(self, roots: tuple[str, ...]) -> None:
-        self.root = Inode("dir")
+        self.root = TreeNode("dir")
         self._roots = tuple([part for part in root.split("/") if part] for root in roots)
 
     def contains(self, path: str) -> bool:
@@ -71,7 +71,7 @@ class Folder:
         """The absolute path of a path in the folder."""
         return "/".join(["", *self._roots[0], path])
 
-    def path_of(self, node: Inode) -> str | None:
+    def path_of(self, node: TreeNode) -> str | None:
         """A path of the inode relative to the folder. None if the inode has no name (any more)."""
         parts: list[str] = []
         while node is not self.root:
@@ -107,19 +107,19 @@ class Folder:
                 done.append(part)
         return self._at(done)
 
-    def add(self, directory: Inode, name: str, node: Inode) -> Inode:
+    def add(self, directory: TreeNode, name: str, node: TreeNode) -> TreeNode:
         """Give `node` a name, which must be new, and return `node`."""
         directory.children[name] = node
         node.names[directory, name] = None
         return node
 
-    def remove(self, directory: Inode, name: str) -> Inode:
+    def remove(self, directory: TreeNode, name: str) -> TreeNode:
         """Remove a name, and return what it named."""
         node = directory.children.pop(name)
         del node.names[directory, name]
         return node
 
-    def is_below(self, node: Inode, directory: Inode) -> bool:
+    def is_below(self, node: TreeNode, directory: TreeNode) -> bool:
         """Whether `node` is `directory` or lies in it."""
         while node is not directory and node is not self.root and node.names:
             node, _ = next(iter(node.names))

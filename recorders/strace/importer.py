@@ -11,7 +11,7 @@ from postcrash.model import Workload, parse_workload
 from postcrash.model.workload import SEPARATOR
 from postcrash.recorders.strace import contents, descriptors, names
 from postcrash.recorders.strace.arguments import ArgumentsError, descriptor, string
-from postcrash.recorders.strace.folder import Folder, NotMappedError
+from postcrash.recorders.strace.folder import NameTree, NotMappedError
 from postcrash.recorders.strace.initial import set_up
 from postcrash.recorders.strace.reader import THREADS_MAX, StraceError, TraceLine, read_calls
 from postcrash.recorders.strace.state import CallSource, Context, Handler, ImportState, NotMapped, Process
@@ -58,7 +58,7 @@ def prepare(root: Path, before: Path | None = None) -> ImportState:
 
     `before` is a folder with what `root` held before the program ran (None: nothing). Raises `OSError`.
     """
-    run = ImportState(Folder(tuple(dict.fromkeys((os.path.abspath(root), os.path.realpath(root))))))
+    run = ImportState(NameTree(tuple(dict.fromkeys((os.path.abspath(root), os.path.realpath(root))))))
     if before is not None:
         set_up(run, before)
     run.recording = True

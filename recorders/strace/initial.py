@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from postcrash.model.argument import LENGTH_MAX, XATTR_NAMESPACE
-from postcrash.recorders.strace.folder import Inode, NotMappedError
+from postcrash.recorders.strace.folder import NotMappedError, TreeNode
 from postcrash.recorders.strace.state import CallSource, ImportState, ends_within
 
 _SOURCE = CallSource(0, "")
@@ -20,7 +20,7 @@ def set_up(run: ImportState, folder: Path) -> None:
 
 
 def _directory(
-    run: ImportState, folder: Path, directory: Inode, prefix: str, seen: dict[tuple[int, int], Inode]
+    run: ImportState, folder: Path, directory: TreeNode, prefix: str, seen: dict[tuple[int, int], TreeNode]
 ) -> None:
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
@@ -36,7 +36,7 @@ def _directory(
             _directory(run, Path(entry.path), node, f"{path}/", seen)
 
 
-def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], Inode]) -> Inode:
+def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], TreeNode]) -> TreeNode:
     status = entry.stat(follow_symlinks=False)
     identity = (status.st_dev, status.st_ino)
     if identity in seen and not stat.S_ISDIR(status.st_mode):
@@ -45,12 +45,12 @@ def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tupl
         return known
     if stat.S_ISDIR(status.st_mode):
         run.emit(_SOURCE, "mkdir", path)
-        node = Inode("dir")
+        node = TreeNode("dir")
     elif stat.S_ISLNK(status.st_mode):
-        node = Inode("symlink", target=os.readlink(entry.path))
+        node = TreeNode("symlink", target=os.readlink(entry.path))
         run.emit(_SOURCE, "symlink", node.target, path)
     elif stat.S_ISREG(status.st_mode):
-        node = Inode("file", size=ends_within(status.st_size))
+        node = TreeNode("file", size=ends_within(status.st_size))
         run.emit(_SOURCE, "creat", path)
         for start in range(0, node.size, LENGTH_MAX):
             run.emit(_SOURCE, "append", path, min(node.size - start, LENGTH_MAX))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from postcrash.model.quoting import shown
 from postcrash.model.tree import ROOT_PATH
 from postcrash.recorders.strace.arguments import flags, path, string
-from postcrash.recorders.strace.folder import Inode, NotMappedError, PathPlace
+from postcrash.recorders.strace.folder import NotMappedError, PathPlace, TreeNode
 from postcrash.recorders.strace.state import Context, Handler
 
 
@@ -23,7 +23,7 @@ def _mkdir(directory: int | None, index: int) -> Handler:
         if place is not None:
             parent = place.new()
             context.emit("mkdir", full_name(context, place))
-            context.run.folder.add(parent, place.name, Inode("dir"))
+            context.run.folder.add(parent, place.name, TreeNode("dir"))
 
     return handler
 
@@ -79,7 +79,7 @@ def _symlink(directory: int | None, index: int) -> Handler:
         if place is not None:
             parent, target = place.new(), path(context.argument(0))
             context.emit("symlink", target, full_name(context, place))
-            context.run.folder.add(parent, place.name, Inode("symlink", target=target))
+            context.run.folder.add(parent, place.name, TreeNode("symlink", target=target))
 
     return handler
 
@@ -134,7 +134,7 @@ def _exchange(context: Context, source: PathPlace, target: PathPlace) -> None:
     folder.add(source.directory, source.name, second)
 
 
-def _attribute(node: Inode | None, context: Context) -> None:
+def _attribute(node: TreeNode | None, context: Context) -> None:
     if node is None:
         return
     name = path(context.argument(1))

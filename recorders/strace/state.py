@@ -10,7 +10,7 @@ from postcrash.model.quoting import quote
 from postcrash.model.simulate import FILE_BYTES_MAX
 from postcrash.model.workload import LINES_MAX, TAGS_MAX, Assembler
 from postcrash.recorders.strace.arguments import descriptor, path
-from postcrash.recorders.strace.folder import Folder, Inode, NotMappedError, PathPlace
+from postcrash.recorders.strace.folder import NameTree, NotMappedError, PathPlace, TreeNode
 from postcrash.recorders.strace.reader import TraceLine
 
 DESCRIPTORS_MAX = 4096
@@ -47,7 +47,7 @@ class NotMapped:
 class Description:
     """An open file description of a file in the folder. Duplicated and inherited descriptors share it."""
 
-    node: Inode
+    node: TreeNode
     flags: frozenset[str]
     position: int = 0
 
@@ -98,7 +98,7 @@ class Process:
         numbers = map(int, _NUMBERS.findall(call.arguments[:_HEAD_CHARACTERS]))
         self.entered = {number: self.described(number) for number in numbers}
 
-    def has_open(self, node: Inode) -> bool:
+    def has_open(self, node: TreeNode) -> bool:
         """Whether a descriptor, a mapping or the call that is under way refers to the file."""
         known = [slot.description for slot in self.slots.values()]
         known += [mapping.description for mapping in self.mappings.values()]
@@ -124,9 +124,9 @@ class Process:
 class ImportState:
     """The folder's tree, the running threads, the files held by handle, and the workload so far."""
 
-    folder: Folder
+    folder: NameTree
     threads: dict[int, Process] = field(default_factory=dict)
-    held: dict[str, Inode] = field(default_factory=dict)
+    held: dict[str, TreeNode] = field(default_factory=dict)
     setup: list[str] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
     sources: list[CallSource] = field(default_factory=list)
@@ -153,11 +153,11 @@ class ImportState:
         else:
             self.setup.append(line)
 
-    def is_open(self, node: Inode) -> bool:
+    def is_open(self, node: TreeNode) -> bool:
         """Whether any thread has the file open."""
         return any(process.has_open(node) for process in self.threads.values())
 
-    def hold(self, source: CallSource, node: Inode) -> None:
+    def hold(self, source: CallSource, node: TreeNode) -> None:
         """Hold the file by a handle if it is open: its last name is about to go. Closing it frees the handle."""
         path = self.folder.path_of(node)
         if path is None or len(node.names) > 1 or node.type != "file" or not self.is_open(node):
@@ -199,7 +199,7 @@ class Context:
         """Add an operation. Raises `NotMappedError`."""
         self.run.emit(CallSource(self.call.line, self.call.name, payload), word, *arguments)
 
-    def hold(self, node: Inode) -> None:
+    def hold(self, node: TreeNode) -> None:
         """Hold the file, which is about to lose a name, possibly its last. Raises `NotMappedError`."""
         self.run.hold(CallSource(self.call.line, self.call.name), node)
 
@@ -230,7 +230,7 @@ class Context:
         entered = self.process.entered or {}
         return entered[named.number] if named.number in entered else self.process.described(named.number)
 
-    def path_of(self, node: Inode) -> str:
+    def path_of(self, node: TreeNode) -> str:
         """A path of an inode, or its handle. Raises `NotMappedError` if it has none."""
         path = self.run.folder.path_of(node) or node.handle
         if not path:

@@ -224,6 +224,6 @@ def disk_events(_folder: Path) -> list[bytes]:
         "lost-at-work": LostAtWork("run", "it hangs", "", "", 1, 0),
         "executed": events.ExecutionReport(OBSERVATION, (), None),
         "spun": events.SpinEvent(events.Spin(0.5, 3)),
-        "error": events.Failure("input", "no", ""),
+        "error": events.RequestFailure("input", "no", ""),
     }
     return [json.dumps({"event": name, **to_plain(event)}).encode() for name, event in told.items()]
