@@ -17,8 +17,8 @@ from pathlib import Path
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
 from postcrash.harness.files.text_files import text_of
-from postcrash.reports.gate.fixed import NO_SERIES, VERSION, place_of, series_of
-from postcrash.reports.gate.run import ITEMS_MAX, Failure, Part, Place, UnseenLine
+from postcrash.reports.gate.fixed import NO_SERIES, VERSION, series_of, sighting_of
+from postcrash.reports.gate.run import ITEMS_MAX, Failure, Part, Sighting, UnseenLine
 from postcrash.reports.gate.unasked import unasked
 from postcrash.reports.text import cut
 
@@ -207,7 +207,7 @@ def _compared(failure: Failure, line: BaselineLine | None) -> Failure:
 
 
 def unseen_lines(
-    lines: Iterable[BaselineLine], parts: Sequence[Part], places: Callable[[str], Iterable[Place]]
+    lines: Iterable[BaselineLine], parts: Sequence[Part], places: Callable[[str], Iterable[Sighting]]
 ) -> tuple[UnseenLine, ...]:
     """The lines whose failures are in none of the parts. `places` says where something of an id was ever seen.
 
@@ -216,8 +216,8 @@ def unseen_lines(
     unseen = []
     for line in lines:
         seen = {place for place in places(line.id) if line.kernels.may_have(place.series)}
-        ran = {place_of(part) for part in parts if line.kernels.has(part.kernel)}
-        outside = {place_of(part) for part in parts} - ran
+        ran = {sighting_of(part) for part in parts if line.kernels.has(part.kernel)}
+        outside = {sighting_of(part) for part in parts} - ran
         is_seen = any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
         if not is_seen and not seen & outside:
             told = UnseenLine(line=line.number, cause=line.id, why=line.why, places=tuple(sorted(seen)))

@@ -10,9 +10,9 @@ from postcrash.harness.gate.planning import PlannedPart
 from postcrash.reports.gate.run import Part
 
 FILE = "gate-open.json"
-Seat = tuple[str, str, str, str]
+_Key = tuple[str, str, str, str]
 """Part, target, kernel as the gate's file names it, and device model. A kernel that is built anew keeps its name."""
-_seats = TypeAdapter(set[Seat])
+_keys = TypeAdapter(set[_Key])
 
 
 class LeftOpen:
@@ -20,23 +20,23 @@ class LeftOpen:
 
     def __init__(self, folder: Path) -> None:
         """`folder` is the store's."""
-        self._file = KeptFile(folder / FILE, _seats, set)
+        self._file = KeptFile(folder / FILE, _keys, set)
         self._open = self._file.read()
 
     def first(self, planned: Iterable[PlannedPart]) -> list[PlannedPart]:
         """The parts, with those that were left open before the others."""
-        return sorted(planned, key=lambda each: _seat(each) not in self._open)
+        return sorted(planned, key=lambda each: _key(each) not in self._open)
 
     def add(self, planned: Iterable[PlannedPart], parts: Iterable[Part]) -> None:
         """Keep which of the parts that were run were left open. What other runs of the store know of others stays.
 
         Raises InfrastructureError.
         """
-        run = {_seat(each): _is_open(part) for each, part in zip(planned, parts, strict=True)}
-        self._open = self._file.change(lambda kept: {seat for seat in kept | set(run) if run.get(seat, True)})
+        run = {_key(each): _is_open(part) for each, part in zip(planned, parts, strict=True)}
+        self._open = self._file.change(lambda kept: {key for key in kept | set(run) if run.get(key, True)})
 
 
-def _seat(planned: PlannedPart) -> Seat:
+def _key(planned: PlannedPart) -> _Key:
     return planned.name, planned.target.name, planned.kernel_name, planned.how.model
 
 

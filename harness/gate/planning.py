@@ -39,7 +39,7 @@ from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Workload
 from postcrash.model.validation import shown
 from postcrash.properties import properties_named
-from postcrash.reports.gate.run import Kind
+from postcrash.reports.gate.run import Kind, PartKey
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
@@ -77,8 +77,8 @@ class PlannedPart:
     asked: str = ""
 
     @property
-    def place(self) -> tuple[str, str, str, str]:
-        """What tells the part from the other parts, as `Part.place`."""
+    def key(self) -> PartKey:
+        """What tells the part from the other parts, as `Part.key`."""
         label = self.kernel_name if self.kernel is None else self.kernel.label
         return self.name, self.target.name, label, self.how.model
 

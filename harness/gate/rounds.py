@@ -15,11 +15,9 @@ from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part, short_of_time
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.session import Session
-from postcrash.reports.gate.run import Failure, Part
+from postcrash.reports.gate.run import Failure, Part, PartKey
 from postcrash.reports.store.records import Finding
 
-Place = tuple[str, str, str, str]
-"""What tells a part from the others: `Part.place`."""
 APPLICATION_SHARE = 0.8
 """An application may explore for this share of its time; the rest is for starting guests and for confirming."""
 
@@ -42,8 +40,8 @@ class Runner:
     finished: Callable[[Part], None]
     interrupted: bool = False
     """Whether the user has interrupted a part. Then no other part is run."""
-    _done: dict[Place, Part] = field(default_factory=dict)
-    _told: set[tuple[Place, str]] = field(default_factory=set)
+    _done: dict[PartKey, Part] = field(default_factory=dict)
+    _told: set[tuple[PartKey, str]] = field(default_factory=set)
     """Causes that the user has been told of, with their parts."""
 
     def run(self, planned: Sequence[PlannedPart], in_order: Sequence[PlannedPart]) -> tuple[Part, ...]:
@@ -55,13 +53,13 @@ class Runner:
         """
         todo = list(in_order)
         while todo:
-            before = {each.place: self._left(each) for each in todo}
+            before = {each.key: self._left(each) for each in todo}
             for number, each in enumerate(todo):
                 self._turn(each, shares=len(todo) - number)
             open_parts = [each for each in todo if self._left(each)]
-            got_on = any(self._left(each) != before[each.place] for each in open_parts)
+            got_on = any(self._left(each) != before[each.key] for each in open_parts)
             todo = open_parts if got_on and self._has_time else []
-        return tuple(self._done[each.place] for each in planned)
+        return tuple(self._done[each.key] for each in planned)
 
     @property
     def _has_time(self) -> bool:
@@ -69,12 +67,12 @@ class Runner:
 
     def _left(self, planned: PlannedPart) -> int | None:
         """How many workloads of the part were not run; None if it was not begun."""
-        part = self._done.get(planned.place)
+        part = self._done.get(planned.key)
         return None if part is None else part.not_run
 
     def _turn(self, planned: PlannedPart, shares: int) -> None:
         """Run the part in one of `shares` equal shares of the time that is left."""
-        known = self._done.setdefault(planned.place, not_begun(planned))
+        known = self._done.setdefault(planned.key, not_begun(planned))
         if not self._has_time:
             return
         now = time.monotonic()
@@ -89,9 +87,9 @@ class Runner:
             except InfrastructureError as error:
                 part = self._not_run(planned, known, error)
         part = _with_earlier(part if within is planned else short_of_time(planned, part), known)
-        self._done[planned.place] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
+        self._done[planned.key] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
         if not part.not_run:
-            self.finished(self._done[planned.place])
+            self.finished(self._done[planned.key])
 
     def _not_run(self, planned: PlannedPart, known: Part, error: InfrastructureError) -> Part:
         """The part as it was before a turn that ended in an error, and why it is open now."""
@@ -103,7 +101,7 @@ class Runner:
 
     def is_news(self, planned: PlannedPart, finding: Finding) -> bool:
         """Whether a finding is of a new failure that the user has not been told of."""
-        part, place = self._done[planned.place], (planned.place, cause_of_finding(planned, finding))
+        part, place = self._done[planned.key], (planned.key, cause_of_finding(planned, finding))
         failure = Failure(cause=place[1], verdict="violated", judge=finding.checker, message="", finding=finding.id)
         is_news = place not in self._told and not any(line.is_about(failure, part.kernel) for line in self.baseline)
         self._told.add(place)

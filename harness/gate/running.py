@@ -75,7 +75,7 @@ def short_of_time(planned: PlannedPart, part: Part) -> Part:
 
 
 def _nothing(planned: PlannedPart, why: str) -> Part:
-    name, target, kernel, model = planned.place
+    name, target, kernel, model = planned.key
     return Part(
         name=name,
         kind=planned.kind,

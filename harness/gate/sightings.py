@@ -6,11 +6,11 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from postcrash.harness.files.kept_file import KeptFile
-from postcrash.reports.gate.fixed import place_of
-from postcrash.reports.gate.run import Failure, Part, Place
+from postcrash.reports.gate.fixed import sighting_of
+from postcrash.reports.gate.run import Failure, Part, Sighting
 
 FILE = "gate-seen.json"
-_Seen = dict[str, set[Place]]
+_Seen = dict[str, set[Sighting]]
 _ids = TypeAdapter(_Seen)
 
 
@@ -27,10 +27,10 @@ class Sightings:
 
         If a part asks something else than before, what it asks now counts. Raises InfrastructureError.
         """
-        found = [(id, place_of(part)) for part in parts for failure in part.failures for id in _of(failure)]
+        found = [(id, sighting_of(part)) for part in parts for failure in part.failures for id in _of(failure)]
         self._seen = self._file.change(lambda kept: _with(kept, found))
 
-    def places(self, id: str) -> frozenset[Place]:
+    def places(self, id: str) -> frozenset[Sighting]:
         """Where something of this id was ever seen."""
         return frozenset(self._seen.get(id, ()))
 
@@ -39,7 +39,7 @@ def _of(failure: Failure) -> set[str]:
     return {failure.cause, failure.finding, failure.found} - {""}
 
 
-def _with(seen: _Seen, found: Iterable[tuple[str, Place]]) -> _Seen:
+def _with(seen: _Seen, found: Iterable[tuple[str, Sighting]]) -> _Seen:
     for id, place in found:
         others = {each for each in seen.get(id, ()) if each._replace(asked=place.asked) != place}
         seen[id] = {*others, place}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from postcrash.reports.gate.run import FixedLine, Part, Place, UnseenLine
+from postcrash.reports.gate.run import FixedLine, Part, Sighting, UnseenLine
 
 VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 """The version in a kernel's label."""
@@ -16,9 +16,9 @@ def series_of(kernel: str) -> str:
     return ".".join(match[0].split(".")[:2]) if match else NO_SERIES
 
 
-def place_of(part: Part) -> Place:
+def sighting_of(part: Part) -> Sighting:
     """Where the failures of a part are seen."""
-    return Place(part.name, part.target, part.model, series_of(part.kernel), part.asked)
+    return Sighting(part.name, part.target, part.model, series_of(part.kernel), part.asked)
 
 
 def fixed_lines(unseen: Iterable[UnseenLine], parts: Sequence[Part]) -> tuple[FixedLine, ...]:
@@ -29,7 +29,7 @@ def fixed_lines(unseen: Iterable[UnseenLine], parts: Sequence[Part]) -> tuple[Fi
     """
     if any(part.lacking or part.not_run or not all(failure.is_violated for failure in part.failures) for part in parts):
         return ()
-    there = {place_of(part) for part in parts}
+    there = {sighting_of(part) for part in parts}
     return tuple(
         FixedLine(line=line.line, cause=line.cause, why=line.why)
         for line in unseen

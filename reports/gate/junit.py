@@ -64,8 +64,8 @@ def _suite(section: Section, started: str) -> Element:
 
 
 def _class(part: Part) -> str:
-    """The part's place with dots between, as readers expect of a class. They show parts of it as folders."""
-    return ".".join(one_line(word).replace(".", "_") for word in part.place)
+    """The part's key with dots between, as readers expect of a class. They show parts of it as folders."""
+    return ".".join(one_line(word).replace(".", "_") for word in part.key)
 
 
 def _case(item: Item, class_name: str) -> Element:

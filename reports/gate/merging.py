@@ -7,7 +7,7 @@ from functools import reduce
 from postcrash.model import Verdict
 from postcrash.model.validation import shown
 from postcrash.reports.gate.fixed import fixed_lines, unseen_by_all
-from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, smallest, validated
+from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, PartKey, smallest, validated
 from postcrash.reports.gate.unasked import with_unasked
 
 _OF_ALL_SHARDS = ("postcrash", "file ", "folder ")
@@ -34,11 +34,11 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
             raise ValueError(f"results of different parts: {' and '.join(told)}")
     digests = _all_digests(in_order)
     _check_no_part_is_missing(in_order)
-    shares: dict[tuple[str, str, str, str], list[Part]] = {}
+    shares: dict[PartKey, list[Part]] = {}
     for run in in_order:
         _check_each_part_once(run)
         for part in run.parts:
-            shares.setdefault(part.place, []).append(part)
+            shares.setdefault(part.key, []).append(part)
     parts = with_unasked([_whole(each) for each in shares.values()])
     unseen = unseen_by_all([run.unseen for run in in_order])
     interrupted = any(run.interrupted for run in in_order)
@@ -86,9 +86,9 @@ def _all_digests(in_order: Sequence[GateRun]) -> dict[str, str]:
 
 
 def _check_each_part_once(run: GateRun) -> None:
-    for place, count in Counter(part.place for part in run.parts).items():
+    for key, count in Counter(part.key for part in run.parts).items():
         if count > 1:
-            raise ValueError(f"shard {run.shards[0]} has the part {shown(place)} {count} times")
+            raise ValueError(f"shard {run.shards[0]} has the part {shown(key)} {count} times")
 
 
 def _check_no_part_is_missing(in_order: Sequence[GateRun]) -> None:
@@ -98,11 +98,11 @@ def _check_no_part_is_missing(in_order: Sequence[GateRun]) -> None:
     none after it has one, and none before it has two.
     """
     for number, run in enumerate(in_order):
-        there = {part.place for part in run.parts}
+        there = {part.key for part in run.parts}
         others = [part for each in in_order[:number] for part in each.parts if part.workloads + part.not_run > 1]
         others += [part for each in in_order[number + 1 :] for part in each.parts]
         for part in others:
-            if part.place not in there:
+            if part.key not in there:
                 raise ValueError(f"shard {run.shards[0]} has no {shown(part.title)}, and another one has")
 
 

@@ -52,6 +52,8 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 FindingId = Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")]
 VerdictName = Literal["holds", "undecided", "violated"]
 Kind = Literal["properties", "hunt", "random", "corpus", "application"]
+PartKey = tuple[str, str, str, str]
+"""What tells a part of a run from the others: its name, target, kernel and device model."""
 
 
 class _Record(BaseModel):
@@ -191,7 +193,7 @@ class PartHead(_Record):
     notes: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
 
     @property
-    def place(self) -> tuple[str, str, str, str]:
+    def key(self) -> PartKey:
         """What tells the part from the other parts of a run."""
         return self.name, self.target, self.kernel, self.model
 
@@ -234,7 +236,7 @@ class FixedLine(_Record):
     why: Text
 
 
-class Place(NamedTuple):
+class Sighting(NamedTuple):
     """Where a failure was seen: in which part, on which series of kernels, and what the part asked then."""
 
     part: Text
@@ -247,7 +249,7 @@ class Place(NamedTuple):
 class UnseenLine(FixedLine):
     """A line of the baseline whose failure is in no part of the run. All shards together say whether it is fixed."""
 
-    places: Annotated[tuple[Place, ...], Field(max_length=ITEMS_MAX)] = ()
+    places: Annotated[tuple[Sighting, ...], Field(max_length=ITEMS_MAX)] = ()
     """Where runs of the same store have ever seen the failure, on kernels that the line is about."""
 
 

@@ -55,7 +55,7 @@ def _failure(run: GateRun, part: Part, failure: Failure) -> Json:
 def _location(run: GateRun, part: Part, failure: Failure) -> Json:
     """The workload's file or, if it has none, the gate's; and the part, which is no place in a file."""
     file = _beside(run, failure.file) if failure.file else run.file
-    return {"physicalLocation": physical(file, 1), "logicalLocations": [logical(part.name, "/".join(part.place))]}
+    return {"physicalLocation": physical(file, 1), "logicalLocations": [logical(part.name, "/".join(part.key))]}
 
 
 def _fixed(run: GateRun, line: FixedLine) -> Json:

@@ -18,7 +18,7 @@ from postcrash.harness.gate.baseline import (
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.model import Verdict
 from postcrash.reports.gate.fixed import fixed_lines
-from postcrash.reports.gate.run import INTERRUPTED, ITEMS_MAX, NO_TIME, TIME_SPENT, Part, Place
+from postcrash.reports.gate.run import INTERRUPTED, ITEMS_MAX, NO_TIME, TIME_SPENT, Part, Sighting
 from postcrash.reports.gate.unasked import unasked
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
@@ -78,10 +78,10 @@ def test_a_new_failure_beside_a_known_one(tmp_path: Path) -> None:
     assert told.gated is Verdict.VIOLATED
 
 
-PLACE = Place("small", "ext4-current", "cache", "6.1", "")
+PLACE = Sighting("small", "ext4-current", "cache", "6.1", "")
 
 
-def fixed(folder: Path, text: str, *parts: Part, seen: Iterable[Place] = (PLACE,)) -> list[int]:
+def fixed(folder: Path, text: str, *parts: Part, seen: Iterable[Sighting] = (PLACE,)) -> list[int]:
     lines = load_baseline(baseline(folder, text))
     return [line.line for line in fixed_lines(unseen_lines(lines, parts, lambda id: seen), parts)]
 

@@ -30,10 +30,10 @@ class Pretence:
         self.left, self.now, self.turns, self.told = dict(workloads), 0.0, list[str](), list[str]()
         self.finished, self.interrupt_in = list[str](), ""
         monkeypatch.setattr(module, "run_part", self.run_part)
-        monkeypatch.setattr(module, "not_begun", lambda planned: self.part(planned.place[0]))
+        monkeypatch.setattr(module, "not_begun", lambda planned: self.part(planned.key[0]))
         monkeypatch.setattr(module, "cause_of_finding", lambda planned, finding: finding.cause)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
-        self.planned: list[Any] = [SimpleNamespace(place=self.part(name).place, application=None) for name in self.left]
+        self.planned: list[Any] = [SimpleNamespace(key=self.part(name).key, application=None) for name in self.left]
 
     def part(self, name: str) -> Part:
         return part(name=name, not_run=self.left[name])
@@ -41,7 +41,7 @@ class Pretence:
     def run_part(
         self, planned: Any, session: object, guests: object, progress: Any, until: float | None
     ) -> tuple[Part, bool]:
-        name = planned.place[0]
+        name = planned.key[0]
         self.turns.append(name)
         for cause in (CAUSE, OTHER):
             progress.found(SimpleNamespace(cause=cause, checker="P5", id="f-" + "0" * 16))
@@ -52,7 +52,7 @@ class Pretence:
 
     @contextmanager
     def progress(self, planned: Any) -> Iterator[Any]:
-        yield SimpleNamespace(found=lambda finding: self.told.append(f"{planned.place[0]} {finding.cause}"))
+        yield SimpleNamespace(found=lambda finding: self.told.append(f"{planned.key[0]} {finding.cause}"))
 
     def runner(self, until: float | None, *known: BaselineLine) -> Runner:
         finished = lambda part: self.finished.append(part.name)  # noqa: E731
@@ -205,7 +205,7 @@ def test_an_application_that_was_cut_short_begins_anew_in_the_time_that_others_l
     shares: list[float] = []
 
     def run_part(planned: Any, *asked: Any, until: float | None) -> tuple[Part, bool]:
-        if planned.place[0] == "b":
+        if planned.key[0] == "b":
             return pretence.run_part(planned, None, None, asked[-1], until)
         shares.append(planned.how.budget.seconds)
         pretence.now += min(shares[-1], 100)
@@ -213,7 +213,7 @@ def test_an_application_that_was_cut_short_begins_anew_in_the_time_that_others_l
         return part(*[late] * (shares[-1] < 100), name="a", workloads=1), False
 
     monkeypatch.setattr(module, "run_part", run_part)
-    monkeypatch.setattr(module, "not_begun", lambda planned: part(name=planned.place[0], not_run=1))
+    monkeypatch.setattr(module, "not_begun", lambda planned: part(name=planned.key[0], not_run=1))
     planned = [application("20000,600s"), pretence.planned[1]]
     done, _ = pretence.runner(200).run(planned, planned)
     assert shares == [80, 92]
@@ -230,15 +230,13 @@ def test_a_part_that_cannot_be_run_does_not_keep_the_others_from_it(monkeypatch:
     pretence = Pretence(monkeypatch, a=1, b=2)
 
     def run_part(planned: Any, *asked: Any, until: float | None) -> tuple[Part, bool]:
-        if planned.place[0] == "a":
+        if planned.key[0] == "a":
             pretence.turns.append("a")
             raise InfrastructureError("two guests were lost")
         return pretence.run_part(planned, None, None, asked[-1], until)
 
     monkeypatch.setattr(module, "run_part", run_part)
-    monkeypatch.setattr(
-        module, "not_begun", lambda planned, why="": part(name=planned.place[0], not_run=1, notes=(why,))
-    )
+    monkeypatch.setattr(module, "not_begun", lambda planned, why="": part(name=planned.key[0], not_run=1, notes=(why,)))
     broken, other = pretence.runner(None).run(pretence.planned, pretence.planned)
     assert (broken.notes, broken.gated) == (("it could not be run: two guests were lost",), Verdict.UNDECIDED)
     assert (other.not_run, pretence.turns, pretence.finished) == (0, ["a", "b", "a"], ["b"])

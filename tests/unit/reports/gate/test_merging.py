@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from postcrash.model import Verdict
 from postcrash.reports.gate.merging import joined, merged
-from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, Place, UnseenLine, validated
+from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, Sighting, UnseenLine, validated
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
@@ -67,7 +67,7 @@ def shards(draw: st.DrawFn) -> list[GateRun]:
     """All shards of a gate, in order."""
     count = draw(st.integers(1, 4))
     targets = draw(st.lists(st.sampled_from("abc"), unique=True))
-    known = [Place("hunt", target, "cache", "*", "") for target in "abc"]
+    known = [Sighting("hunt", target, "cache", "*", "") for target in "abc"]
     places = st.lists(st.sampled_from(known), unique=True).map(tuple)
     return [
         GateRun(
@@ -98,7 +98,7 @@ def test_the_order_of_shards_does_not_matter(runs: list[GateRun], data: st.DataO
 def test_everything_of_the_shards_is_in_the_result(runs: list[GateRun]) -> None:
     result = merged(runs)
     every = [part for run in runs for part in run.parts]
-    assert {part.place for part in result.parts} == {part.place for part in every}
+    assert {part.key for part in result.parts} == {part.key for part in every}
     assert result.seconds == pytest.approx(sum(run.seconds for run in runs))
     assert result.started == min(run.started for run in runs)
     assert result.shards == tuple(f"{number}/{len(runs)}" for number in range(1, len(runs) + 1))
@@ -106,7 +106,7 @@ def test_everything_of_the_shards_is_in_the_result(runs: list[GateRun]) -> None:
         seen_by_none = all(number in [line.line for line in run.unseen] for run in runs)
         assert (number in [line.line for line in result.unseen]) == seen_by_none
     for part in result.parts:
-        _is_sum_of(part, [each for each in every if each.place == part.place])
+        _is_sum_of(part, [each for each in every if each.key == part.key])
     assert GateRun.model_validate_json(result.model_dump_json()) == result
 
 
@@ -134,9 +134,9 @@ def _is_sum_of(part: Part, shares: list[Part]) -> None:
 
 def test_a_line_that_no_shard_shows_is_fixed(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:
     """The failure was in one shard only, so the other shard's store has never seen it."""
-    place = Place("hunt-small", "ext4-current", "cache", "6.1", "")
+    place = Sighting("hunt-small", "ext4-current", "cache", "6.1", "")
 
-    def shard(number: int, *failures: Failure, places: tuple[Place, ...] = ()) -> GateRun:
+    def shard(number: int, *failures: Failure, places: tuple[Sighting, ...] = ()) -> GateRun:
         line = UnseenLine(line=2, cause=CAUSES[0], why="w", places=places)
         shown = any(failure.cause == line.cause for failure in failures)
         worst = max((failure.verdict for failure in failures), default="holds")
