@@ -1,6 +1,6 @@
 """Applications under audit: what they are, and what their own recovery and check make of a recovered folder."""
 
-from postcrash.apps.application import CHECK_LIMITS, Application, ApplicationFileError, Source, load_application
+from postcrash.apps.application import CHECK_LIMITS, Application, ApplicationFileError, Package, load_application
 from postcrash.apps.building import BuildError, Building
 from postcrash.apps.catalogue import UnknownApplicationError, application_lists, application_named, applications
 from postcrash.apps.folder import Folder, UnreadFolderError
@@ -15,9 +15,9 @@ __all__ = [
     "CheckResult",
     "Folder",
     "Limits",
+    "Package",
     "Sandbox",
     "SandboxError",
-    "Source",
     "UnknownApplicationError",
     "UnreadFolderError",
     "application_lists",

@@ -29,7 +29,7 @@ class ApplicationFileError(ValueError):
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Source:
+class Package:
     """The package with an application's source, by the name that it has in its registry.
 
     npm     "NAME@VERSION", a package of npm; or
@@ -91,7 +91,7 @@ class Application:
     check_sockets: bool = True
     inodes: int = Field(default=0, ge=0, le=100_000)
     folder: Path | None = None
-    source: Source | None = None
+    source: Package | None = None
     build: str = ""
     built: Path | None = None
     left_out: tuple[Annotated[int, Field(ge=1, lt=1_000_000)], ...] = ()

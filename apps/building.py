@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from postcrash.apps.application import Application, Source
+from postcrash.apps.application import Application, Package
 
-Fetch = Callable[[Source, Path], Path]
+Fetch = Callable[[Package, Path], Path]
 """Fetches a package into an empty folder, and says where it is there. Raises BuildError."""
 _NAMED_FILE = re.compile(r"\{here\}/([\w.+-]+)")
 _LOG_LINES = 10
@@ -66,7 +66,7 @@ class Building:
         except OSError as error:
             raise BuildError(f"{place}: {error.strerror}") from error
 
-    def _check(self, package: Path, source: Source) -> None:
+    def _check(self, package: Path, source: Package) -> None:
         found = hashlib.sha256(package.read_bytes()).hexdigest()
         if found != source.sha256:
             raise BuildError(
@@ -103,7 +103,7 @@ class Building:
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:_DIGITS]
 
 
-def fetched(source: Source, folder: Path) -> Path:
+def fetched(source: Package, folder: Path) -> Path:
     """The package, from the registry that npm or pip uses. See `Fetch`."""
     if source.npm:
         npm = shutil.which("npm")

@@ -7,7 +7,7 @@ flushes are needed, and which are missing).
 
 from postcrash.apps.needs.advice import Advice, advise
 from postcrash.apps.needs.assumptions import ASSUMPTIONS, Assumption
-from postcrash.apps.needs.needs import BadFolder, EnoughSet, Extent, Needs, find_needs, in_order, is_enough
+from postcrash.apps.needs.needs import BadFolder, EnoughSet, Needs, SearchLimits, find_needs, in_order, is_enough
 
 __all__ = [
     "ASSUMPTIONS",
@@ -15,8 +15,8 @@ __all__ = [
     "Assumption",
     "BadFolder",
     "EnoughSet",
-    "Extent",
     "Needs",
+    "SearchLimits",
     "advise",
     "find_needs",
     "in_order",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from postcrash.apps.needs.assumptions import Implication, implications_with, owner_of
-from postcrash.apps.needs.needs import BadFolder, EnoughSet, Extent, is_enough
+from postcrash.apps.needs.needs import BadFolder, EnoughSet, SearchLimits, is_enough
 from postcrash.apps.needs.space import Judge
 from postcrash.apps.protocol.trace import NameSlot, Protocol, Step
 
@@ -74,12 +74,12 @@ class Advice:
 
 
 def advise(
-    protocol: Protocol, judge: Judge, extent: Extent, names: frozenset[str], progress: Callable[[str], None]
+    protocol: Protocol, judge: Judge, limits: SearchLimits, names: frozenset[str], progress: Callable[[str], None]
 ) -> Advice:
     """Which flushes are needed and which are missing, on file systems with these properties."""
     implications = implications_with(protocol, names)
     progress("with all flushes")
-    result = is_enough(protocol, judge, extent, names)
+    result = is_enough(protocol, judge, limits, names)
     missing: list[MissingFlush] = []
     while isinstance(result, BadFolder) and len(missing) < _ADDED_MAX:
         found = _missing(protocol, result, missing)
@@ -88,14 +88,14 @@ def advise(
         missing.append(found)
         implications |= {_flush_implication(protocol, found)}
         progress(f"with {len(missing)} more flushes")
-        result = is_enough(protocol, judge, extent, names, implications)
+        result = is_enough(protocol, judge, limits, names, implications)
     is_cut = isinstance(result, BadFolder) and len(missing) == _ADDED_MAX
     flushes = [] if missing or isinstance(result, BadFolder) else [step for step in protocol.steps if _is_flush(step)]
     gone: list[Step] = []
     found_out = []
 
     def without(steps: Sequence[Step]) -> EnoughSet | BadFolder:
-        return is_enough(protocol, judge, extent, names, implications_with(_without(protocol, steps), names))
+        return is_enough(protocol, judge, limits, names, implications_with(_without(protocol, steps), names))
 
     for step in flushes:
         progress(f"without {step.call} of {step.about} (call {step.number})")

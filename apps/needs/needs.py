@@ -23,7 +23,7 @@ _BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class SearchLimits:
     """What a search may cost.
 
     folders  that are judged for one set of properties
@@ -80,15 +80,15 @@ class Needs:
         return next((failure for failure in self.failures if not failure.broken), None)
 
 
-def find_needs(protocol: Protocol, judge: Judge, extent: Extent, progress: Callable[[str], None]) -> Needs:
+def find_needs(protocol: Protocol, judge: Judge, limits: SearchLimits, progress: Callable[[str], None]) -> Needs:
     """The weakest sets of properties under which `judge` finds nothing wrong."""
-    search = _Search(protocol, judge, extent)
+    search = _Search(protocol, judge, limits)
     progress("on file systems without any property")
     needs, excluded = search.without_any()
     choice = _Choice(excluded, Strengths(protocol))
     for failure in needs.failures:
         choice.add(failure)
-    while len(needs.sets) < extent.sets and not needs.hopeless:
+    while len(needs.sets) < limits.sets and not needs.hopeless:
         names = choice.weakest()
         if names is None:
             needs.is_complete = all(each.is_complete for each in needs.sets)
@@ -107,7 +107,7 @@ def find_needs(protocol: Protocol, judge: Judge, extent: Extent, progress: Calla
 def is_enough(
     protocol: Protocol,
     judge: Judge,
-    extent: Extent,
+    limits: SearchLimits,
     names: frozenset[str],
     implications: frozenset[Implication] | None = None,
 ) -> EnoughSet | BadFolder:
@@ -115,7 +115,7 @@ def is_enough(
 
     `implications` stand in the place of those that a file system with these properties has.
     """
-    return _Search(protocol, judge, extent).under(names, implications)
+    return _Search(protocol, judge, limits).under(names, implications)
 
 
 def in_order(names: frozenset[str]) -> list[str]:
@@ -160,12 +160,12 @@ class _Choice:
 class _Search:
     """Looks for folders on which the check fails."""
 
-    def __init__(self, protocol: Protocol, judge: Judge, extent: Extent) -> None:
+    def __init__(self, protocol: Protocol, judge: Judge, limits: SearchLimits) -> None:
         self._protocol = protocol
         self._slots = Slots(protocol)
         self._properties = Properties(protocol)
         self._judge = judge
-        self._extent = extent
+        self._limits = limits
 
     def without_any(self) -> tuple[Needs, dict[str, frozenset[int]]]:
         """Failures without any property, one for each message and each set of properties that would prevent it.
@@ -202,13 +202,13 @@ class _Search:
         for level in _LEVELS:
             for space in spaces:
                 states = space.states(level)
-                while batch := list(islice(states, min(_BATCH, self._extent.folders - tried.folders))):
+                while batch := list(islice(states, min(_BATCH, self._limits.folders - tried.folders))):
                     tried.folders += len(batch)
                     messages = self._judge([(state, space.moment) for state in batch])
                     for state, message in zip(batch, messages, strict=True):
                         tried.unknown += message is None
                         yield state, space.moment, message or ""
-                if tried.folders >= self._extent.folders:
+                if tried.folders >= self._limits.folders:
                     return
         tried.is_complete = tried.unknown == 0
 

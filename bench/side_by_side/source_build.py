@@ -5,7 +5,7 @@ import shutil
 from itertools import pairwise
 from pathlib import Path
 
-from postcrash.apps.application import Application, Source
+from postcrash.apps.application import Application, Package
 from postcrash.apps.building import Building
 from postcrash.harness.files.places import cache_folder
 from side_by_side.site import Site
@@ -35,7 +35,7 @@ class SourceBuild:
     def __init__(self) -> None:
         pack = "cp -r src/libsodium source && tar -cf {built}/source.tar source"
         package = Application(
-            "libsodium-source", run="true", check="true", build=pack, source=Source(_SHA256, pypi=_PACKAGE)
+            "libsodium-source", run="true", check="true", build=pack, source=Package(_SHA256, pypi=_PACKAGE)
         )
         building = Building(package, cache_folder())
         building.make(print)

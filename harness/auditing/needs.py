@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from postcrash.apps import Application, SandboxError, UnreadFolderError
-from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Extent, Needs, advise, find_needs, is_enough
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Needs, SearchLimits, advise, find_needs, is_enough
 from postcrash.apps.needs.space import Moment
 from postcrash.apps.protocol import Protocol, TraceError, read_trace
 from postcrash.apps.protocol.states import State
@@ -67,17 +67,17 @@ class ApplicationNeeds:
         """Why the check could not tell of some folder; empty if it always could."""
         return next((answer.unknown for answer in self._known.values() if answer.unknown), "")
 
-    def needs(self, extent: Extent, progress: Callable[[str], None]) -> Needs:
+    def needs(self, limits: SearchLimits, progress: Callable[[str], None]) -> Needs:
         """The weakest sets of properties that are enough."""
-        return find_needs(self.protocol, self._judge, extent, progress)
+        return find_needs(self.protocol, self._judge, limits, progress)
 
-    def advice(self, names: frozenset[str], extent: Extent, progress: Callable[[str], None]) -> Advice:
+    def advice(self, names: frozenset[str], limits: SearchLimits, progress: Callable[[str], None]) -> Advice:
         """Which flushes are needed and which are missing, on file systems with these properties."""
-        return advise(self.protocol, self._judge, extent, names, progress)
+        return advise(self.protocol, self._judge, limits, names, progress)
 
-    def under(self, names: frozenset[str], extent: Extent) -> EnoughSet | BadFolder:
+    def under(self, names: frozenset[str], limits: SearchLimits) -> EnoughSet | BadFolder:
         """Whether these properties are enough."""
-        return is_enough(self.protocol, self._judge, extent, names)
+        return is_enough(self.protocol, self._judge, limits, names)
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from postcrash.apps import Application
-from postcrash.apps.needs import Extent
+from postcrash.apps.needs import SearchLimits
 from postcrash.harness.auditing.audit import workload_of
 from postcrash.harness.auditing.judge import about
 from postcrash.harness.examination.campaign import tool_digest
@@ -26,8 +26,8 @@ CELLS = "needs.json"
 class KeptCells:
     """The cells in a store, by what was asked for them. The files that a program reads are not among that."""
 
-    def __init__(self, session: Session, how: Exploration, extent: Extent) -> None:
-        self._session, self._how, self._extent = session, how, extent
+    def __init__(self, session: Session, how: Exploration, limits: SearchLimits) -> None:
+        self._session, self._how, self._limits = session, how, limits
 
     @cached_property
     def _file(self) -> KeptFile[dict[str, NeedsCell]]:
@@ -47,7 +47,7 @@ class KeptCells:
         parts = (
             *(tool_digest(), session.kernel.label, session.guest()),
             *(target.digest(), session.base(target.with_inodes(application.inodes)).id),
-            *(repr(self._how), repr(self._extent)),
+            *(repr(self._how), repr(self._limits)),
             *(json.dumps(about(application)), workload_of(application).to_text()),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, Extent, in_order
+from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, SearchLimits, in_order
 from postcrash.apps.needs.assumptions import implications_of, links
 from postcrash.apps.protocol import Protocol
 from postcrash.harness.auditing.audit import Audit
@@ -70,9 +70,9 @@ def gives(
     return holds
 
 
-def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, extent: Extent) -> NeedsCell:
+def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, limits: SearchLimits) -> NeedsCell:
     """The cell of an application and a target."""
-    modelled, because, lacking, folders = _modelled(asked, given, extent)
+    modelled, because, lacking, folders = _modelled(asked, given, limits)
     cell = real.cell
     if real.verdict is Verdict.VIOLATED and modelled is not Verdict.VIOLATED:
         because = f"{cell.said} ({because or 'its properties do not show it'})"
@@ -99,13 +99,13 @@ def lacking_of(protocol: Protocol, given: frozenset[str]) -> str:
 
 
 def _modelled(
-    asked: ApplicationNeeds, given: frozenset[str], extent: Extent
+    asked: ApplicationNeeds, given: frozenset[str], limits: SearchLimits
 ) -> tuple[Verdict, str, tuple[str, ...], int]:
     """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
     if lacking := lacking_of(asked.protocol, given):
         return Verdict.UNDECIDED, lacking, (), 0
     before = asked.folders
-    found = asked.under(given & {each.name for each in ASSUMPTIONS}, extent)
+    found = asked.under(given & {each.name for each in ASSUMPTIONS}, limits)
     if isinstance(found, EnoughSet):
         return (Verdict.HOLDS if found.is_complete else Verdict.UNDECIDED), "", (), found.folders
     return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), asked.folders - before

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import click
 
 from postcrash.apps import Application
-from postcrash.apps.needs import ASSUMPTIONS, Extent, in_order
+from postcrash.apps.needs import ASSUMPTIONS, SearchLimits, in_order
 from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.judging.characterize import targets_named
 from postcrash.harness.commands.options import exploration_options, fresh_option, json_option, kernel_options
@@ -125,7 +125,9 @@ def needs_command(
         require_programs_run(session)
     quiet = "-" in (json_file, markdown, html, sarif)
     asking = Advising(given or frozenset(), runs) if advise else None
-    report = NeedsReport(session, Extent(folders, sets), how, guests, asking, quiet=quiet, resumed=resumed, fresh=fresh)
+    report = NeedsReport(
+        session, SearchLimits(folders, sets), how, guests, asking, quiet=quiet, resumed=resumed, fresh=fresh
+    )
     files = _Files(markdown, html, sarif)
     applications = chosen_applications(name, run, check, set_up, chosen, every=every)
     objections = _ask(report, applications, targets_named(session, targets), files)

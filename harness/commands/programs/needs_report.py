@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from postcrash.apps import Application
-from postcrash.apps.needs import ASSUMPTIONS, Advice, Extent, Needs, in_order
+from postcrash.apps.needs import ASSUMPTIONS, Advice, Needs, SearchLimits, in_order
 from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.flush_runs import FlushRunner
 from postcrash.harness.auditing.needs import ApplicationNeeds
@@ -44,7 +44,7 @@ class NeedsReport:
     def __init__(
         self,
         session: Session,
-        extent: Extent,
+        limits: SearchLimits,
         how: Exploration,
         guests: int | None,
         advising: Advising | None,
@@ -54,8 +54,8 @@ class NeedsReport:
         fresh: bool = False,
     ) -> None:
         """Take the cells that the store has if the report is `resumed`, and measure properties again if `fresh`."""
-        self._kept, self._resumed, self._fresh = KeptCells(session, how, extent), resumed, fresh
-        self._session, self._extent, self._how, self._guests, self._advising = session, extent, how, guests, advising
+        self._kept, self._resumed, self._fresh = KeptCells(session, how, limits), resumed, fresh
+        self._session, self._limits, self._how, self._guests, self._advising = session, limits, how, guests, advising
         self._console = Console(quiet=quiet)
         self._answers: list[dict[str, object]] = []
         self._rows: list[NeedsRow] = []
@@ -67,7 +67,7 @@ class NeedsReport:
         """Find the needs of an application, and whether the targets give them."""
         with ApplicationNeeds(application) as asked:
             with notes().status("judging folders") as status:
-                needs = asked.needs(self._extent, lambda text: status.update(f"judging folders {text}"))
+                needs = asked.needs(self._limits, lambda text: status.update(f"judging folders {text}"))
             print_needs(self._console, asked, needs)
             self._answers.append(to_json(asked, needs))
             self._rows.append(_row(asked, needs))
@@ -95,7 +95,7 @@ class NeedsReport:
 
     def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
         with notes().status("judging folders") as status:
-            advice = asked.advice(given, self._extent, lambda text: status.update(f"judging folders {text}"))
+            advice = asked.advice(given, self._limits, lambda text: status.update(f"judging folders {text}"))
         print_advice(self._console, asked.protocol, advice)
         return advice
 
@@ -135,7 +135,7 @@ class NeedsReport:
             given = gives(self._session, target, question, self._guests, progress, fresh=self._fresh)
         with TerminalProgress(2) as progress:
             real = audit(self._session, asked.application, target, self._how, self._guests, progress)
-        return compare(asked, given, real, self._extent), given, real
+        return compare(asked, given, real, self._limits), given, real
 
     def markdown(self) -> str:
         """The table so far."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.apps import Application, ApplicationFileError, BuildError, Building, Source, load_application
+from postcrash.apps import Application, ApplicationFileError, BuildError, Building, Package, load_application
 from postcrash.apps.building import fetched
 
 
@@ -21,7 +21,7 @@ class Registry:
     package: Path
     times: int = 0
 
-    def fetch(self, source: Source, folder: Path) -> Path:
+    def fetch(self, source: Package, folder: Path) -> Path:
         """See `Fetch`."""
         self.times += 1
         return Path(shutil.copy(self.package, folder))
@@ -42,7 +42,7 @@ def application(tmp_path: Path, registry: Registry) -> Application:
     (tmp_path / "build.sh").write_text('echo "our own"; cat text')
     digest = hashlib.sha256(registry.package.read_bytes()).hexdigest()
     build = "sh {here}/build.sh >{built}/made"
-    source = Source(npm="p@1", sha256=digest)
+    source = Package(npm="p@1", sha256=digest)
     return Application("mine", "cat {built}/made", "true", folder=tmp_path, source=source, build=build)
 
 
@@ -75,7 +75,7 @@ def test_a_file_that_the_build_names_decides_what_is_built(
     (tmp_path / "build.sh").write_text("echo another one")
     assert Building(application, tmp_path).place != first
     assert built(application, registry, tmp_path) == "another one\n"
-    other = replace(application, source=Source(npm="p@2", sha256="0" * 64))
+    other = replace(application, source=Package(npm="p@2", sha256="0" * 64))
     assert Building(other, tmp_path).place != Building(application, tmp_path).place
 
 
@@ -129,7 +129,7 @@ def test_two_at_the_same_time_do_not_collide(application: Application, registry:
 def test_nothing_is_left_of_a_build_that_is_interrupted(
     application: Application, registry: Registry, tmp_path: Path
 ) -> None:
-    def interrupted(source: Source, folder: Path) -> Path:
+    def interrupted(source: Package, folder: Path) -> Path:
         (folder / "half").touch()
         raise KeyboardInterrupt
 
@@ -141,7 +141,7 @@ def test_nothing_is_left_of_a_build_that_is_interrupted(
 def test_without_npm_its_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(BuildError, match=r"p@1 is a package of npm, .* apt-get install npm"):
-        fetched(Source(npm="p@1", sha256="0" * 64), tmp_path)
+        fetched(Package(npm="p@1", sha256="0" * 64), tmp_path)
 
 
 @pytest.mark.parametrize("given", [{"npm": "p@1"}, {"pypi": "p==1"}])
@@ -159,7 +159,7 @@ def test_a_package_is_fetched_by_its_name(
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     (tmp_path / "fetched").mkdir()
-    source = Source(sha256="0" * 64, **given)
+    source = Package(sha256="0" * 64, **given)
     assert fetched(source, tmp_path / "fetched") == tmp_path / "fetched/p.tgz"
     (words,) = ran
     if source.npm:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Extent, advise, is_enough
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet, SearchLimits, advise, is_enough
 
 from ..conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
@@ -15,7 +15,7 @@ SAID_IS_THERE = "not said or f.get('a') == b'new'"
 
 
 def advice_on(traced: Traced, before: str, program: str, condition: str, names: frozenset[str] = frozenset()) -> Advice:
-    return advise(traced(program, before), judge(condition), Extent(), names, lambda text: None)
+    return advise(traced(program, before), judge(condition), SearchLimits(), names, lambda text: None)
 
 
 def needed(advice: Advice) -> list[bool]:
@@ -36,19 +36,19 @@ def test_flushes_that_can_go_can_go_together(traced: Traced) -> None:
     """What is advised is followed as a whole."""
     program = "f = put('b', 'new'); os.fsync(f); os.fdatasync(f); os.fsync(f); os.rename('b', 'a')"
     protocol = traced(program, "put('a', 'old')")
-    advice = advise(protocol, judge(OLD_OR_NEW), Extent(), frozenset(), lambda text: None)
+    advice = advise(protocol, judge(OLD_OR_NEW), SearchLimits(), frozenset(), lambda text: None)
     gone = [each.step.number for each in advice.flushes if each.can_go]
     assert len(gone) == 2
     without = [replace(step, durable=()) if step.number in gone else step for step in protocol.steps]
     rest = replace(protocol, steps=tuple(without))
-    assert isinstance(is_enough(rest, judge(OLD_OR_NEW), Extent(), frozenset()), EnoughSet)
+    assert isinstance(is_enough(rest, judge(OLD_OR_NEW), SearchLimits(), frozenset()), EnoughSet)
 
 
 def test_what_was_not_decided_can_not_go(traced: Traced) -> None:
     program = "os.fsync(put('b', 'new')); os.rename('b', 'a'); sync('.'); print(1, flush=True)"
     protocol = traced(program, "put('a', 'old')")
-    unknown = advise(protocol, lambda states: [None] * len(states), Extent(), frozenset(), lambda text: None)
-    few = advise(protocol, judge("True"), Extent(folders=1), frozenset(), lambda text: None)
+    unknown = advise(protocol, lambda states: [None] * len(states), SearchLimits(), frozenset(), lambda text: None)
+    few = advise(protocol, judge("True"), SearchLimits(folders=1), frozenset(), lambda text: None)
     for advice in unknown, few:
         assert len(advice.flushes) == 2
         assert not any(each.can_go or each.is_known for each in advice.flushes)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.apps.needs import ASSUMPTIONS, BadFolder, EnoughSet, Extent, is_enough
+from postcrash.apps.needs import ASSUMPTIONS, BadFolder, EnoughSet, SearchLimits, is_enough
 
 from ..conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
@@ -69,8 +69,8 @@ def test_a_property_makes_safe_what_it_is_about(
     traced: Traced, name: str, before: str, program: str, condition: str
 ) -> None:
     protocol = traced(program, before)
-    assert isinstance(is_enough(protocol, judge(condition), Extent(), frozenset()), BadFolder)
-    assert isinstance(is_enough(protocol, judge(condition), Extent(), frozenset({name})), EnoughSet)
+    assert isinstance(is_enough(protocol, judge(condition), SearchLimits(), frozenset()), BadFolder)
+    assert isinstance(is_enough(protocol, judge(condition), SearchLimits(), frozenset({name})), EnoughSet)
 
 
 def test_each_property_has_its_row() -> None:
@@ -127,7 +127,7 @@ NOT_ENOUGH += [
 
 @pytest.mark.parametrize(("name", "before", "program", "condition"), NOT_ENOUGH)
 def test_a_property_says_no_more(traced: Traced, name: str, before: str, program: str, condition: str) -> None:
-    found = is_enough(traced(program, before), judge(condition), Extent(), frozenset({name}))
+    found = is_enough(traced(program, before), judge(condition), SearchLimits(), frozenset({name}))
     assert isinstance(found, BadFolder)
 
 
@@ -148,7 +148,7 @@ PROMISED = [
 
 @pytest.mark.parametrize(("before", "program", "condition"), PROMISED)
 def test_what_a_flush_of_a_part_promises(traced: Traced, before: str, program: str, condition: str) -> None:
-    found = is_enough(traced(program, before), judge(condition), Extent(), frozenset())
+    found = is_enough(traced(program, before), judge(condition), SearchLimits(), frozenset())
     assert isinstance(found, EnoughSet) and found.is_complete
 
 
@@ -156,7 +156,7 @@ def test_a_call_that_may_do_several_things_is_not_atomic(traced: Traced) -> None
     """One call of io_uring can carry out several operations."""
     protocol = traced("os.rename('a', 'c')", A)
     (rename,) = protocol.steps
-    asked = judge("('a' in f) != ('c' in f)"), Extent(), frozenset({"O-dir", "A-rename", "S-sync-dir"})
+    asked = judge("('a' in f) != ('c' in f)"), SearchLimits(), frozenset({"O-dir", "A-rename", "S-sync-dir"})
     assert isinstance(is_enough(protocol, *asked), EnoughSet)
     unknown = replace(protocol, steps=(replace(rename, call="io_uring_enter"),))
     assert isinstance(is_enough(unknown, *asked), BadFolder)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from postcrash.apps.needs import ASSUMPTIONS, BadFolder, Extent, find_needs, is_enough
+from postcrash.apps.needs import ASSUMPTIONS, BadFolder, SearchLimits, find_needs, is_enough
 from postcrash.apps.needs.assumptions import implications_of
 from postcrash.apps.needs.needs import EnoughSet
 from postcrash.apps.needs.space import Judge, Moment
@@ -64,7 +64,7 @@ CASES = [
 def test_needs_of_small_protocols(
     traced: Traced, before: str, program: str, condition: str, sets: list[str] | None
 ) -> None:
-    needs = find_needs(traced(program, before), judge(condition), Extent(), lambda text: None)
+    needs = find_needs(traced(program, before), judge(condition), SearchLimits(), lambda text: None)
     if sets is None:
         assert needs.hopeless is not None
         assert not needs.sets
@@ -80,16 +80,16 @@ def test_each_set_is_enough_and_no_smaller_one_is(
 ) -> None:
     """Each property is tried by itself. Where one is enough, a set is found, and a found set of one is among these."""
     protocol = traced(program, before)
-    needs = find_needs(protocol, judge(condition), Extent(), lambda text: None)
+    needs = find_needs(protocol, judge(condition), SearchLimits(), lambda text: None)
     for each in needs.sets:
         for name in each.names:
-            assert isinstance(is_enough(protocol, judge(condition), Extent(), each.names - {name}), BadFolder)
+            assert isinstance(is_enough(protocol, judge(condition), SearchLimits(), each.names - {name}), BadFolder)
     known = [name for name, implications in implications_of(protocol).items() if name and implications]
     enough = [
         frozenset(names)
         for size in (0, 1)
         for names in combinations(known, size)
-        if isinstance(is_enough(protocol, judge(condition), Extent(), frozenset(names)), EnoughSet)
+        if isinstance(is_enough(protocol, judge(condition), SearchLimits(), frozenset(names)), EnoughSet)
     ]
     assert bool(enough) == bool(needs.sets)
     assert all(each.names in enough for each in needs.sets if len(each.names) < 2)
@@ -172,7 +172,7 @@ UNPROTECTED = [
 @pytest.mark.parametrize(("what", "name", "before", "program", "condition"), UNPROTECTED)
 def test_what_protects_nothing(traced: Traced, what: str, name: str, before: str, program: str, condition: str) -> None:
     names = frozenset(filter(None, [name]))
-    assert isinstance(is_enough(traced(program, before), judge(condition), Extent(), names), BadFolder), what
+    assert isinstance(is_enough(traced(program, before), judge(condition), SearchLimits(), names), BadFolder), what
 
 
 # what is protected, set-up, program, what must be
@@ -213,19 +213,20 @@ PROTECTED = [
 
 @pytest.mark.parametrize(("what", "before", "program", "condition"), PROTECTED)
 def test_what_is_protected(traced: Traced, what: str, before: str, program: str, condition: str) -> None:
-    assert isinstance(is_enough(traced(program, before), judge(condition), Extent(), frozenset()), EnoughSet), what
+    found = is_enough(traced(program, before), judge(condition), SearchLimits(), frozenset())
+    assert isinstance(found, EnoughSet), what
 
 
 def test_folders_of_which_the_check_cannot_tell_are_not_fine(traced: Traced) -> None:
     protocol = traced("put('a', 'x')")
-    found = is_enough(protocol, lambda states: [None] * len(states), Extent(), frozenset())
+    found = is_enough(protocol, lambda states: [None] * len(states), SearchLimits(), frozenset())
     assert isinstance(found, EnoughSet)
     assert not found.is_complete
 
 
 def test_a_budget_that_runs_out_is_said(traced: Traced) -> None:
     protocol = traced("for n in range(9): put(f'{n}', 'x')")
-    needs = find_needs(protocol, judge("True"), Extent(folders=20), lambda text: None)
+    needs = find_needs(protocol, judge("True"), SearchLimits(folders=20), lambda text: None)
     (only,) = needs.sets
     assert (only.names, only.folders, only.is_complete, needs.is_complete) == (frozenset(), 20, False, False)
 
