@@ -18,7 +18,7 @@ from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, RUN_UNFLUSHED, WATCH, Operation
 from postcrash.reports.store.store import Store
 from postcrash.reports.tables.applications import AuditCell
-from postcrash.reports.tables.synchrony import Question, SynchronyCell
+from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell
 from postcrash.targets import Target
 
 
@@ -91,21 +91,21 @@ def synchrony_cell(done: Audit) -> SynchronyCell:
     return SynchronyCell(
         program=done.application.name,
         target=done.target.name,
-        questions={judge: _question(done, judge) for judge in (DURABILITY, ORDER)},
+        answers={judge: _answer(done, judge) for judge in (DURABILITY, ORDER)},
         states=sum(result.covered for result in done.results),
         total=sum(result.states for result in done.results),
         recoveries=sum(result.recoveries for result in done.results),
     )
 
 
-def _question(done: Audit, judge: str) -> Question:
+def _answer(done: Audit, judge: str) -> SynchronyAnswer:
     rulings = [result.rulings[judge] for result in done.results if judge in result.rulings]
     if len(rulings) < len(done.results):
-        return Question(Verdict.UNDECIDED, "it could not be run", "")
+        return SynchronyAnswer(Verdict.UNDECIDED, "it could not be run", "")
     verdict = worst(ruling.verdict for ruling in rulings)
     why = next((ruling.reason for ruling in rulings if ruling.verdict is verdict), "")
     findings = (finding.id for result in done.results for finding in result.findings if finding.checker == judge)
-    return Question(verdict, why, next(findings, ""))
+    return SynchronyAnswer(verdict, why, next(findings, ""))
 
 
 def workload_of(application: Application) -> Workload:

@@ -27,7 +27,7 @@ from postcrash.harness.guests.events import (
     LostGuest,
     Nondeterministic,
     Outcome,
-    Progress,
+    ProgressEvent,
     RecoveredState,
 )
 from postcrash.harness.guests.machine import Machine, Source
@@ -178,7 +178,7 @@ class _Examiner:
         match event:
             case IntervalReport():
                 self._interval(event, recover)
-            case Progress(recoveries):
+            case ProgressEvent(recoveries):
                 self._progress(before + recoveries)
             case LostGuest(interval, choices):
                 state = state_id(self._result.recording, interval, choices)

@@ -141,7 +141,7 @@ class LostGuest(ExplorationEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress(ExplorationEvent):
+class ProgressEvent(ExplorationEvent):
     """Recoveries so far."""
 
     recoveries: int
@@ -211,7 +211,7 @@ _KINDS: dict[str, type[Message]] = {
     "interval": IntervalReport,
     "lost-guest": LostGuest,
     "lost-at-work": LostAtWork,
-    "progress": Progress,
+    "progress": ProgressEvent,
     "nondeterministic": Nondeterministic,
     "explored": ExplorationEnd,
     "executed": ExecutionReport,

@@ -10,7 +10,7 @@ from postcrash.reports.tables.table import NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SynchronyAnswer:
     """What one judge says of a program on a target, over all disks.
 
     why      what is wrong, or why it is undecided; empty if it holds
@@ -24,14 +24,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SynchronyCell:
-    """What a program comes to on a target. `questions` are by the names of the judges, with equal names in all cells.
+    """What a program comes to on a target. `answers` are by the names of the judges, with equal names in all cells.
 
     states, total  crash states that were judged, and all that there are, of all instants
     """
 
     program: str
     target: str
-    questions: Mapping[str, Question]
+    answers: Mapping[str, SynchronyAnswer]
     states: int
     total: int
     recoveries: int
@@ -45,7 +45,7 @@ def synchrony_markdown(
         list(dict.fromkeys(names)) for names in zip(*((c.program, c.target) for c in cells), strict=True)
     )
     by_place = {(cell.program, cell.target): cell for cell in cells}
-    judges = list(cells[0].questions)
+    judges = list(cells[0].answers)
     columns = [(program, judge) for program in programs for judge in judges]
     rows = [
         markdown_row([target, *(_mark(by_place.get((program, target)), judge) for program, judge in columns)])
@@ -65,10 +65,10 @@ def synchrony_markdown(
         *markdown_table(("file system", *(f"{program}: {judge}" for program, judge in columns)), rows),
     ]
     wrong = [
-        (cell.target, cell.program, judge, question.verdict.symbol, question.why, question.finding)
+        (cell.target, cell.program, judge, answer.verdict.symbol, answer.why, answer.finding)
         for cell in cells
-        for judge, question in cell.questions.items()
-        if question.verdict is not Verdict.HOLDS
+        for judge, answer in cell.answers.items()
+        if answer.verdict is not Verdict.HOLDS
     ]
     if wrong:
         header = ("file system", "program", "judge", "", "why", "finding")
@@ -79,4 +79,4 @@ def synchrony_markdown(
 
 
 def _mark(cell: SynchronyCell | None, judge: str) -> str:
-    return NOT_ASKED if cell is None else cell.questions[judge].verdict.symbol
+    return NOT_ASKED if cell is None else cell.answers[judge].verdict.symbol

@@ -12,7 +12,7 @@ import pytest
 from postcrash.harness.budget import Budget
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
-from postcrash.harness.guests.events import ExplorationEnd, ExplorationEvent, IntervalReport, Progress
+from postcrash.harness.guests.events import ExplorationEnd, ExplorationEvent, IntervalReport, ProgressEvent
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
@@ -148,7 +148,7 @@ def explored(machine: Machine, recorded: RecordedWorkload, **options: Any) -> li
     recover = options.pop("recover", recorded.recover())
     budget = options.pop("budget", Budget(20_000, 300))
     events = list(machine.explore(recorded.source, recover, budget, **options))
-    assert all(isinstance(event, IntervalReport | Progress | ExplorationEnd) for event in events)
+    assert all(isinstance(event, IntervalReport | ProgressEvent | ExplorationEnd) for event in events)
     return events
 
 

@@ -15,7 +15,7 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.errors import GuestLostError, InfrastructureError
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
-from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, LostGuest, Progress
+from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, LostGuest, ProgressEvent
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -133,7 +133,7 @@ def test_a_lost_guest_is_replaced(qemu_settings: MachineSettings, tmp_path: Path
         undisturbed = intervals_of(explored(fragile, recorded, budget=BUDGET, brute_force=True, recheck_share=0.0))
         events: list[ExplorationEvent] = []
         for event in fragile.explore(recorded.source, recorded.recover(), BUDGET, brute_force=True, recheck_share=0.0):
-            if isinstance(event, Progress) and not any(isinstance(each, Progress) for each in events):
+            if isinstance(event, ProgressEvent) and not any(isinstance(each, ProgressEvent) for each in events):
                 os.kill(guest_of(fragile), disturb)
             events.append(event)
     (lost,) = (event for event in events if isinstance(event, LostGuest))

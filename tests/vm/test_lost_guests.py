@@ -13,7 +13,7 @@ import pytest
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.places import cache_folder
-from postcrash.harness.guests.events import ExplorationEvent, LostGuest, Progress
+from postcrash.harness.guests.events import ExplorationEvent, LostGuest, ProgressEvent
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import RUN, Operation
@@ -50,7 +50,7 @@ def explore_while(machine: Machine, recorded: RecordedWorkload, disturb: int) ->
     disturbed = False
     for event in explore(machine, recorded):
         events.append(event)
-        if isinstance(event, Progress) and not disturbed:
+        if isinstance(event, ProgressEvent) and not disturbed:
             disturbed = True
             os.kill(guest_of(machine), disturb)
     assert disturbed

@@ -19,7 +19,7 @@ from postcrash.harness.examination.judging import OpinionMemo
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.result import Examination, Extent
-from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
+from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, ProgressEvent
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
 from postcrash.targets import RecoveryKind, target_named
@@ -286,7 +286,7 @@ def test_recoveries_that_differ_count_though_the_exploration_goes_on(tmp_path: P
         examination = examined(tmp_path, depth=1, enough=1, explored=lambda _: next(explorations))
         return examination.rulings["mounts"].verdict
 
-    assert verdict(Progress(1)) is Verdict.HOLDS
+    assert verdict(ProgressEvent(1)) is Verdict.HOLDS
     assert verdict(Nondeterministic(0, (), observation(), None)) is Verdict.UNDECIDED
 
 

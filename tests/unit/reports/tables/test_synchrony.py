@@ -3,19 +3,19 @@
 import datetime
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.synchrony import Question, SynchronyCell, synchrony_markdown
+from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell, synchrony_markdown
 
 
-def cell(program: str, target: str, durability: Question, order: Question) -> SynchronyCell:
+def cell(program: str, target: str, durability: SynchronyAnswer, order: SynchronyAnswer) -> SynchronyCell:
     return SynchronyCell(program, target, {"durability": durability, "order": order}, 5, 7, 3)
 
 
 def test_verdicts_reasons_and_certificates() -> None:
-    good = Question(Verdict.HOLDS, "", "")
+    good = SynchronyAnswer(Verdict.HOLDS, "", "")
     cells = [
-        cell("log", "ext4", Question(Verdict.VIOLATED, "a|b is lost", "f-1"), good),
+        cell("log", "ext4", SynchronyAnswer(Verdict.VIOLATED, "a|b is lost", "f-1"), good),
         cell("log", "xsyncfs", good, good),
-        cell("db", "ext4", good, Question(Verdict.UNDECIDED, "no time", "")),
+        cell("db", "ext4", good, SynchronyAnswer(Verdict.UNDECIDED, "no time", "")),
     ]
     date = datetime.date(2026, 11, 23)
     page = synchrony_markdown(cells, command="postcrash synchrony", kernel="UML 6.1", model="cache", date=date)
