@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
-from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport, Report
+from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport, WireObservation
 from postcrash.harness.wire import Message, WireError
 from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.store.store import StoreError
@@ -18,7 +18,7 @@ from postcrash.targets import RecoveryKind
 class CertifiedOutcome(Message):
     """A distinct observation of a crash interval, and how many crash states lead to it."""
 
-    observation: Report
+    observation: WireObservation
     states: Count
 
 

@@ -9,11 +9,9 @@ from typing import Any
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.guests.events import Report
+from postcrash.harness.guests.events import WireObservation
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model.segments import BYTES
-
-Choices = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +20,8 @@ class Trial:
 
     interval: int
     choices: tuple[tuple[int, int], ...]
-    predicted: Report
-    observed: Report
+    predicted: WireObservation
+    observed: WireObservation
 
     @property
     def confirmed(self) -> bool:
@@ -103,7 +101,9 @@ def _misfit(source: Source, certificate: Certificate, why: object) -> UsageError
     return UsageError(f"certificate of {source.recording.stem}, crash interval {certificate.index}: {why}")
 
 
-def _covered_state(certificate: Certificate, interval: Interval, chance: random.Random) -> tuple[Choices, Report]:
+def _covered_state(
+    certificate: Certificate, interval: Interval, chance: random.Random
+) -> tuple[list[tuple[int, int]], WireObservation]:
     """A random state and its predicted observation."""
     weights = [interval.covered(choices) for choices, _ in certificate.executions]
     fixed, outcome = certificate.executions[_weighted(weights, chance)]
@@ -124,7 +124,7 @@ def _weighted(weights: list[int], chance: random.Random) -> int:
     raise AssertionError("drawn below the sum of the weights")
 
 
-def settled(observation: Report, chosen: dict[int, int]) -> Report:
+def settled(observation: WireObservation, chosen: dict[int, int]) -> WireObservation:
     """A wire observation with the `chosen` version of each component. Adjacent segments of one source are joined."""
     if observation is None or observation["tree"] is None:
         return observation
@@ -149,7 +149,7 @@ def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
     return joined
 
 
-def _comparable(*observations: Report) -> Iterator[Report]:
+def _comparable(*observations: WireObservation) -> Iterator[WireObservation]:
     """Leave out hashes, because contents that are looked up on the host have none, and logs unless all are whole."""
     whole = all(each is None or each.get("klog_whole") for each in observations)
     unlike = () if whole else ("klog", "klog_whole")

@@ -9,7 +9,7 @@ from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate, certificates_of, certificates_to_wire
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.guests.events import IntervalReport, Outcome, Report
+from postcrash.harness.guests.events import IntervalReport, Outcome, WireObservation
 from postcrash.model import History, Verdict, Workload, worst
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.plain import Json
@@ -95,7 +95,7 @@ class Witness:
     lost: tuple[int, ...]
     torn: int
     recover: RecoveryKind
-    observation: Report
+    observation: WireObservation
     casualty: Casualty | None
     crashed: FirstCrash | None = None
     """The state that was being recovered, if the crash came within its recovery."""

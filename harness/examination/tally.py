@@ -6,7 +6,7 @@ from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.certify import settled
 from postcrash.harness.examination.judges import Judge
-from postcrash.harness.guests.events import Report
+from postcrash.harness.guests.events import WireObservation
 from postcrash.model import History, Observation, Verdict, Workload
 
 JUDGED_MAX = 20_000
@@ -59,14 +59,14 @@ class _Count:
                 if self._breaks(history, settled(wire, chosen)):
                     self.broken += interval.covered([*fixed, *chosen.items()])
 
-    def _breaks(self, history: History, wire: Report) -> bool:
+    def _breaks(self, history: History, wire: WireObservation) -> bool:
         self.judged += 1
         if wire is None:
             return False
         return self._judge.opinion(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED
 
 
-def _open(wire: Report) -> dict[int, int]:
+def _open(wire: WireObservation) -> dict[int, int]:
     """The components that the observation leaves open, each with the number of its versions."""
     entries = (wire or {}).get("tree") or []
     parts = [part for entry in entries for part in entry.get("segments", ()) if isinstance(part, dict)]

@@ -12,7 +12,7 @@ from postcrash.model.validation import shown
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.records import Choices
 
-Report = Any
+WireObservation = Any
 """The agent's report on a recovery: decoded JSON, which `Observation.from_wire` checks. None: the guest was lost."""
 Execution = tuple[Choices, int]
 """The choices of a recovery, and the number of its outcome."""
@@ -80,7 +80,7 @@ class CertainCoverage(Message):
 class Outcome(Message):
     """A distinct observation of a crash interval, with the number of states and the simplest one that lead to it."""
 
-    observation: Report
+    observation: WireObservation
     states: Count
     executions: int
     choices: Choices
@@ -94,7 +94,7 @@ class RecoveredState(Message):
 
     interval: int
     choices: Choices
-    observation: Report
+    observation: WireObservation
 
 
 class ExplorationEvent(Message):
@@ -153,8 +153,8 @@ class Nondeterministic(ExplorationEvent):
 
     interval: int
     choices: Choices
-    first: Report
-    second: Report
+    first: WireObservation
+    second: WireObservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class ExplorationEnd(ExplorationEvent):
 class ExecutionReport(Message):
     """One crash state was recovered."""
 
-    observation: Report
+    observation: WireObservation
     choices: Choices
     casualty: Casualty | None
 
