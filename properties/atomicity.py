@@ -3,7 +3,7 @@
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.family import D_AND_E, PUSHED, Row, endings
 from postcrash.properties.kinds import Atomic
-from postcrash.properties.selection import ATTRIBUTES, Selection, both, is_overwrite, is_within, operations
+from postcrash.properties.selection import ATTRIBUTES, Selector, both, is_overwrite, is_within, operations
 
 SOURCE = "ours"
 
@@ -12,11 +12,11 @@ _TWO = "creat a; append a 4096; creat b; append b 4096"
 _SYNCED = ("fsync .", "commit")
 
 
-def _atomic(name: str, title: str, statement: str, *rows: Row, selected: Selection) -> Atomic:
+def _atomic(name: str, title: str, statement: str, *rows: Row, selected: Selector) -> Atomic:
     return Atomic(name, title, statement, SOURCE, rows, selected=selected)
 
 
-def _fallocate(*modes: str) -> Selection:
+def _fallocate(*modes: str) -> Selector:
     return operations("fallocate", where=lambda operation, tree: operation.mode in modes)
 
 

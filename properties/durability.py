@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from postcrash.model.tree import parent
 from postcrash.properties.family import Row
 from postcrash.properties.kinds import NOT_TOLD_APART, Durable
-from postcrash.properties.selection import ATTRIBUTES, UNMAPPED, WRITING, Selection, operations
+from postcrash.properties.selection import ATTRIBUTES, UNMAPPED, WRITING, Selector, operations
 
 SOURCE = "ours; the ways to persist are those of open(2), fsync(2), msync(2), sync(2) and mount(8)"
 
@@ -22,7 +22,7 @@ class _Thing(NamedTuple):
 
     name: str
     what: str
-    selected: Selection
+    selected: Selector
     rows: tuple[tuple[str, str, str, str], ...]
 
 
@@ -133,7 +133,7 @@ def _workload(way: _Way, thing: _Thing, name: str, setup: str, changing: str, fi
     return f"d-{way.name}-{thing.name}-{name}", setup, f"{changing}; {barrier}" if barrier else changing
 
 
-def _of_writes(name: str, after: str, selected: Selection, *rows: Row, barriers: tuple[str, ...] = ()) -> Durable:
+def _of_writes(name: str, after: str, selected: Selector, *rows: Row, barriers: tuple[str, ...] = ()) -> Durable:
     return Durable(
         name,
         f"data durable after {after}",

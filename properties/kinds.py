@@ -15,7 +15,7 @@ from postcrash.model.tree import is_one_folder, parent
 from postcrash.properties.changes import Effect, EffectState, OfFile, effects
 from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
-from postcrash.properties.selection import ALL, Group, Selection, file_of, operations
+from postcrash.properties.selection import ALL, OperationGroup, Selector, file_of, operations
 from postcrash.properties.wording import operation_at
 
 NOT_TOLD_APART = "What other recorded operations change too: a name, size or byte that two of them set."
@@ -41,7 +41,7 @@ class PropertyBase:
 class Atomic(PropertyBase):
     """After a crash, `selected` operations have changed either nothing or everything that they change."""
 
-    selected: Selection
+    selected: Selector
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if an operation is visible."""
@@ -58,26 +58,26 @@ class Atomic(PropertyBase):
 
 EVERY_OPERATION = operations(*ALL)
 """All words that change the tree."""
-Relation = Callable[[Workload, Group, int], bool]
+Relation = Callable[[Workload, OperationGroup, int], bool]
 """A relation between an earlier group and a later operation."""
 
 
-def any_later(workload: Workload, first: Group, later: int) -> bool:
+def any_later(workload: Workload, first: OperationGroup, later: int) -> bool:
     """Holds whatever the later operation concerns."""
     return True
 
 
-def same_file(workload: Workload, first: Group, later: int) -> bool:
+def same_file(workload: Workload, first: OperationGroup, later: int) -> bool:
     """The later operation concerns the same file, by whatever name."""
     return file_of(workload, first[-1]) == file_of(workload, later)
 
 
-def other_file(workload: Workload, first: Group, later: int) -> bool:
+def other_file(workload: Workload, first: OperationGroup, later: int) -> bool:
     """The later operation concerns another file."""
     return not same_file(workload, first, later)
 
 
-def other_directory(workload: Workload, first: Group, later: int) -> bool:
+def other_directory(workload: Workload, first: OperationGroup, later: int) -> bool:
     """The later operation changes no name in a directory in which the first one changes one."""
     return not _directories(workload, first[-1]) & _directories(workload, later)
 
@@ -102,8 +102,8 @@ class Ordered(PropertyBase):
     With `is_named`, the later operation gives a name, which must be there.
     """
 
-    selected: Selection
-    later: Selection = EVERY_OPERATION
+    selected: Selector
+    later: Selector = EVERY_OPERATION
     relation: Relation = any_later
     is_named: bool = False
 
@@ -134,7 +134,7 @@ class Ordered(PropertyBase):
 
 
 @lru_cache(maxsize=512)
-def _related(ordered: Ordered, workload: Workload) -> tuple[tuple[Group, tuple[int, ...]], ...]:
+def _related(ordered: Ordered, workload: Workload) -> tuple[tuple[OperationGroup, tuple[int, ...]], ...]:
     """Each group that is selected, with the later operations in relation to it."""
     laters = [index for (index,) in _selected(ordered.later, workload)]
     return tuple(
@@ -152,7 +152,7 @@ class Durable(PropertyBase):
     have rows of their own.
     """
 
-    selected: Selection
+    selected: Selector
     barriers: tuple[str, ...] = ()
     of: Literal["", "dir", "file"] = ""
 
@@ -170,7 +170,7 @@ class Durable(PropertyBase):
                 return _broken(history, tree, told, undone)
         return Judgement(True, True, "what was promised is there") if relevant else IRRELEVANT
 
-    def _covered(self, history: History) -> Iterator[tuple[int, Group]]:
+    def _covered(self, history: History) -> Iterator[tuple[int, OperationGroup]]:
         """Barriers that had returned, each with the operations before it."""
         done = [group for group in _started(self.selected, history) if group[-1] < history.returned]
         if not self.barriers:
@@ -209,13 +209,13 @@ def _keeps_its_place(workload: Workload, started: int, path: str) -> bool:
     return all(is_one_folder(trees, path[:place]) for place, letter in enumerate(path) if letter == "/")
 
 
-def _started(selection: Selection, history: History) -> tuple[Group, ...]:
-    return tuple(group for group in _selected(selection, history.workload) if group[-1] < history.started)
+def _started(selector: Selector, history: History) -> tuple[OperationGroup, ...]:
+    return tuple(group for group in _selected(selector, history.workload) if group[-1] < history.started)
 
 
 @lru_cache(maxsize=4096)
-def _selected(selection: Selection, workload: Workload) -> tuple[Group, ...]:
-    return selection(workload)
+def _selected(selector: Selector, workload: Workload) -> tuple[OperationGroup, ...]:
+    return selector(workload)
 
 
 def _is_visible(history: History, index: int, tree: Tree) -> bool:
@@ -232,7 +232,7 @@ def _undone(seen: dict[Effect, EffectState]) -> Effect | None:
     return next((effect for effect, shown in seen.items() if shown is not EffectState.NEW), None)
 
 
-def _named(history: History, group: Group) -> str:
+def _named(history: History, group: OperationGroup) -> str:
     return " and ".join(operation_at(history.workload, index) for index in group)
 
 

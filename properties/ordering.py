@@ -16,7 +16,7 @@ from postcrash.properties.selection import (
     BUFFERED,
     DIRECTORY,
     UNMAPPED,
-    Selection,
+    Selector,
     is_append,
     operations,
 )
@@ -33,8 +33,8 @@ def _ordered(
     title: str,
     statement: str,
     *rows: Row,
-    selected: Selection,
-    later: Selection,
+    selected: Selector,
+    later: Selector,
     relation: Relation,
     is_named: bool = False,
 ) -> Ordered:

@@ -12,7 +12,7 @@ from postcrash.properties.p2_safe_appends import SafeAppend, SafeAppends
 from postcrash.properties.selection import (
     BUFFERED,
     DIRECTORY,
-    Selection,
+    Selector,
     both,
     is_append,
     is_overwrite,
@@ -37,7 +37,7 @@ def _appended(length: int) -> tuple[Row, ...]:
     )
 
 
-def _writes(name: str, what: str, selected: Selection, *rows: Row) -> Atomic:
+def _writes(name: str, what: str, selected: Selector, *rows: Row) -> Atomic:
     return Atomic(
         name,
         f"{what} atomic",
@@ -49,11 +49,11 @@ def _writes(name: str, what: str, selected: Selection, *rows: Row) -> Atomic:
     )
 
 
-def _overwrites(unit_bytes: int) -> Selection:
+def _overwrites(unit_bytes: int) -> Selector:
     return operations(*BUFFERED, where=both(is_overwrite, is_within(unit_bytes)))
 
 
-def _appends(unit_bytes: int) -> Selection:
+def _appends(unit_bytes: int) -> Selector:
     return operations(*BUFFERED, where=both(is_append, is_within(unit_bytes)))
 
 
@@ -148,7 +148,7 @@ def _then(name: str, setup: str, operation: str) -> tuple[Row, ...]:
     )
 
 
-def _before_any(name: str, what: str, statement: str, selected: Selection, rows: tuple[Row, ...]) -> Ordered:
+def _before_any(name: str, what: str, statement: str, selected: Selector, rows: tuple[Row, ...]) -> Ordered:
     return Ordered(name, f"{what} → any", statement, SOURCE, rows, _ORDER_OF_DATA, selected=selected)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from postcrash.model import Naming, Operation, Route, Tree, Workload, words_where
 from postcrash.model.history import trees_of
 
-Group = tuple[int, ...]
+OperationGroup = tuple[int, ...]
 """Operations that are taken as one, by their places in the workload's operations, in order."""
-Selection = Callable[[Workload], tuple[Group, ...]]
+Selector = Callable[[Workload], tuple[OperationGroup, ...]]
 Test = Callable[[Operation, Tree], bool]
 """A condition on an operation and the tree before it."""
 
@@ -24,13 +24,13 @@ ALL = words_where(lambda form: form.changes_tree and form.word not in _UNNAMED)
 """Whatever changes the tree, but for `_UNNAMED`."""
 
 
-def operations(*words: str, where: Test = lambda operation, tree: True) -> Selection:
+def operations(*words: str, where: Test = lambda operation, tree: True) -> Selector:
     """Each recorded operation with one of `words` for which `where` holds, as a group of its own.
 
     Operations on a handle are left out, because what properties say of a file they say of its name.
     """
 
-    def select(workload: Workload) -> tuple[Group, ...]:
+    def select(workload: Workload) -> tuple[OperationGroup, ...]:
         trees = trees_of(workload)
         return tuple(
             (index,)
@@ -43,10 +43,10 @@ def operations(*words: str, where: Test = lambda operation, tree: True) -> Selec
     return select
 
 
-def pairs(first: Selection, second: Selection) -> Selection:
+def pairs(first: Selector, second: Selector) -> Selector:
     """Each of `first` together with the next of `second` on the same file, if there is one, taken as one."""
 
-    def select(workload: Workload) -> tuple[Group, ...]:
+    def select(workload: Workload) -> tuple[OperationGroup, ...]:
         seconds = [(index, file_of(workload, index)) for (index,) in second(workload)]
         found = [
             (index, next((k for k, file in seconds if k > index and file == file_of(workload, index)), None))
