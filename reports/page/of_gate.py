@@ -7,7 +7,7 @@ from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import fixed_line, plural, unexplained
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import Column, Entry, HeatMap, Listing, Report, Row, Square, Tile
+from postcrash.reports.page.report import Column, HeatMap, Listing, Report, ReportEntry, Row, Square, Tile
 
 TITLE = "Gate"
 NOTES_MAX = 20
@@ -118,14 +118,16 @@ def _evidence(part: Part) -> Iterator[str]:
     yield ", ".join(f"{judge} {count}" for judge, count in part.tested.items()) or "nothing"
 
 
-def _entries(part: Part) -> Iterator[Entry]:
+def _entries(part: Part) -> Iterator[ReportEntry]:
     """What fails and, if the part does not hold and no failure says why, that."""
     yield from (_entry(failure, part) for failure in part.failures)
     if reason := unexplained(part):
-        yield Entry(_STANDINGS[part.gated], (), part.target, _column(part).kernel, reason, facts=(("part", part.name),))
+        yield ReportEntry(
+            _STANDINGS[part.gated], (), part.target, _column(part).kernel, reason, facts=(("part", part.name),)
+        )
 
 
-def _entry(failure: Failure, part: Part) -> Entry:
+def _entry(failure: Failure, part: Part) -> ReportEntry:
     facts = {
         "part": part.name,
         "workload": failure.name,
@@ -138,7 +140,7 @@ def _entry(failure: Failure, part: Part) -> Entry:
         "not the same each time": failure.varies,
         "cause": failure.cause,
     }
-    return Entry(
+    return ReportEntry(
         standing=_SORTS[failure.sort],
         judges=_judges_of(failure),
         target=part.target,

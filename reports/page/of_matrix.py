@@ -8,7 +8,7 @@ from postcrash.properties import PROPERTIES
 from postcrash.properties.adversary import MARKS, Adversary
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import Column, Entry, HeatMap, Listing, Report, Row, Square, Tile
+from postcrash.reports.page.report import Column, HeatMap, Listing, Report, ReportEntry, Row, Square, Tile
 from postcrash.reports.store.records import Cell, Finding
 from postcrash.reports.tables import grid, table
 from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix
@@ -121,11 +121,11 @@ def _square(cell: Cell | None, kernel: str, *, changed: bool) -> Square | None:
     )
 
 
-def _entries(cell: Cell, kernel: str) -> Iterator[Entry]:
+def _entries(cell: Cell, kernel: str) -> Iterator[ReportEntry]:
     """An entry unless the cell's property holds, or was not asked for."""
     if cell.workloads and cell.verdict is not Verdict.HOLDS:
         facts = ("promise", grid.standing(cell)), ("takes", _adversary(cell))
-        yield Entry(
+        yield ReportEntry(
             standing=_standing(cell),
             judges=(cell.property,),
             target=cell.target,
@@ -137,13 +137,13 @@ def _entries(cell: Cell, kernel: str) -> Iterator[Entry]:
         )
 
 
-def _others(cells: _Cells, findings: Sequence[Finding]) -> Iterator[Entry]:
+def _others(cells: _Cells, findings: Sequence[Finding]) -> Iterator[ReportEntry]:
     """Findings that are no cell's witness. Nothing is known of promises about them."""
     witnesses = {cell.witness for cell in cells.values()}
     for finding in findings:
         if finding.id not in witnesses:
             place = finding.target, finding.kernel, finding.message, finding.id
-            yield Entry("not provided", (finding.checker,), *place)
+            yield ReportEntry("not provided", (finding.checker,), *place)
 
 
 def _sections(matrix: Matrix) -> Iterator[Listing]:

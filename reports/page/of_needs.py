@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import SIGNS, Column, Entry, HeatMap, Listing, Report, Row, Square, Tile
+from postcrash.reports.page.report import SIGNS, Column, HeatMap, Listing, Report, ReportEntry, Row, Square, Tile
 from postcrash.reports.tables.needs import LEGEND, NeedsCell, NeedsRow
 
 TITLE = "What applications need, and what file systems give"
@@ -103,8 +103,8 @@ def _square(cell: NeedsCell | None, kernel: str) -> Square | None:
     )
 
 
-def _entry(cell: NeedsCell, kernel: str) -> Entry:
-    return Entry(
+def _entry(cell: NeedsCell, kernel: str) -> ReportEntry:
+    return ReportEntry(
         standing=_STANDINGS[cell.symbol],
         judges=(cell.application,),
         target=cell.target,
@@ -115,10 +115,10 @@ def _entry(cell: NeedsCell, kernel: str) -> Entry:
     )
 
 
-def _entry_of_source(each: Vulnerability) -> Entry:
+def _entry_of_source(each: Vulnerability) -> ReportEntry:
     facts = [("lost", lost) for lost in each.lost]
     facts += [("it had said", each.said)] if each.said else []
-    return Entry(
+    return ReportEntry(
         standing="vulnerability",
         judges=(each.application,),
         target=ANYWHERE,

@@ -18,7 +18,7 @@ from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.layout import lay_out
 from postcrash.reports.page.of_gate import report_of_gate
 from postcrash.reports.page.of_matrix import report_of_matrix
-from postcrash.reports.page.report import SIGNS, Entry, Report
+from postcrash.reports.page.report import SIGNS, Report, ReportEntry
 from postcrash.reports.page.story import Story, story_block
 from postcrash.reports.store.records import IdError, check_finding_id
 from postcrash.reports.tables.matrix import Matrix
@@ -78,9 +78,9 @@ def _rendered(report: Report, stories: Sequence[Story]) -> str:
     return page.replace(_STORIES % "", _STORIES % block, 1)
 
 
-def _ids(entries: Sequence[Entry]) -> dict[Entry, str]:
+def _ids(entries: Sequence[ReportEntry]) -> dict[ReportEntry, str]:
     """The ids of the entries' elements: the finding's, or a number if it has none or if it was used before."""
-    ids: dict[Entry, str] = {}
+    ids: dict[ReportEntry, str] = {}
     used = set()
     for number, entry in enumerate(entries, start=1):
         is_good = _is_finding_id(entry.finding) and entry.finding not in used

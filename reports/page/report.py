@@ -45,7 +45,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportEntry:
     """Something that is wrong, or that could not be decided.
 
     finding     the id of the finding that shows it; empty if there is none
@@ -78,7 +78,7 @@ class Square:
     standing: str
     evidence: tuple[str, ...]
     marks: str = ""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ReportEntry, ...] = ()
     note: str = ""
     adversary: str = ""
 
@@ -141,13 +141,13 @@ class Report:
     about: tuple[str, ...]
     tiles: tuple[Tile, ...]
     heat_map: HeatMap
-    others: tuple[Entry, ...] = ()
+    others: tuple[ReportEntry, ...] = ()
     sections: tuple[Listing, ...] = ()
     judges_are: str = "property"
     adversaries: tuple[str, ...] = ()
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[ReportEntry, ...]:
         """All entries, the worst first."""
         squares = (square for row in self.heat_map.rows for square in row.squares if square is not None)
         found = dict.fromkeys([*(entry for square in squares for entry in square.entries), *self.others])
