@@ -17,6 +17,7 @@ from postcrash.harness.examination.recording import AUTO, RECORDERS
 from postcrash.harness.examination.repair import RECOVERIES
 from postcrash.harness.expectations.expectation import LEVELS, Expectation
 from postcrash.harness.guests.kernels.stock import ENGINES
+from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
@@ -155,7 +156,7 @@ def shard_option(help_text: str) -> Callable[[_Command], _Command]:
     return click.option("--shard", callback=_shard, default="1/1", show_default=True, metavar="I/N", help=help_text)
 
 
-def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> Shard:
     match = _SHARD.fullmatch(text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise click.BadParameter(f"{text!r} is no shard such as 1/4, which is the first of four")

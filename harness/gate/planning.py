@@ -33,7 +33,7 @@ from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.hunting.corpus import suits
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
-from postcrash.harness.hunting.space_hunt import Selection
+from postcrash.harness.hunting.space_hunt import Selection, Shard
 from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Workload
@@ -43,8 +43,6 @@ from postcrash.reports.gate.run import Kind, PartKey
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
-Shard = tuple[int, int]
-"""(i, n): the i-th of n shards; i counts from 1."""
 Workloads = Selection | RandomSelection | ListSelection
 KernelsByName = Mapping[str | None, Mapping[Target, Kernel | None]]
 """For each name of a kernel, the kernel of each target; None if no such kernel can run the target."""

@@ -22,6 +22,8 @@ from postcrash.workloads import WorkloadSpace, canonical
 FIRST_LOOK = 64
 """The recoveries of a workload's first look. Nearly all workloads of ext4, btrfs and f2fs need no more."""
 GOLDEN = 0.6180339887498949
+Shard = tuple[int, int]
+"""(i, n): the i-th of n shards; i counts from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,13 @@ class Selection:
     """Which workloads of a space are run.
 
     sample    only this many workloads, drawn with `seed`
-    shard     (i, n): every n-th of these, beginning with the i-th; i counts from 1
+    shard     (i, n): every n-th of these, beginning with the i-th
     symmetry  if workloads differ only in names that mean nothing, only the first is run
     disks     each workload is run on each of these disks; they say when writes complete, as `Exploration.held` does
     """
 
     space: WorkloadSpace
-    shard: tuple[int, int] = (1, 1)
+    shard: Shard = (1, 1)
     sample: int | None = None
     seed: int = 1
     symmetry: bool = True

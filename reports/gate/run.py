@@ -46,7 +46,7 @@ Text = Annotated[str, BeforeValidator(_fitting), Field(max_length=TEXT_MAX)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
 """A number of crash states, as decimal text, because it is too large for JSON's readers."""
-Shard = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
+ShardName = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256."""
 FindingId = Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")]
@@ -267,7 +267,7 @@ class RunHead(_Record):
     """The gate's file, as it was named."""
     baseline: Text = ""
     """The file with known failures, as the gate's file names it; empty if there is none."""
-    shards: Annotated[tuple[Shard, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
+    shards: Annotated[tuple[ShardName, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
     """Which shards of how many are in this result, as `1/4`."""
     names: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
     """The sections that the user asked for; empty for all of the file."""

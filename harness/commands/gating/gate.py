@@ -12,7 +12,8 @@ from postcrash.harness.commands.options import shard_option, time_option
 from postcrash.harness.files.output import notes, say
 from postcrash.harness.files.places import GATE_FILE
 from postcrash.harness.gate.gate import Gate, Watcher, run_gate
-from postcrash.harness.gate.planning import PlannedPart, Shard
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.gate.run import Part

@@ -40,7 +40,7 @@ from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import GroupSummary, summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
-from postcrash.harness.hunting.space_hunt import Selection
+from postcrash.harness.hunting.space_hunt import Selection, Shard
 from postcrash.harness.hunting.space_hunt import hunt as run
 from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
@@ -128,7 +128,7 @@ def hunt(
     grammar: str,
     setup: Setup | Literal["all"] | None,
     is_random: bool,
-    shard: tuple[int, int],
+    shard: Shard,
     workload_limit: int | None,
     symmetry: bool,
     kinds: frozenset[str],

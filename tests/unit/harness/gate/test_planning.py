@@ -12,10 +12,10 @@ from postcrash.harness.expectations.contract import Contract, HeldProperty
 from postcrash.harness.gate import planning as module
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.gate import Gate, run_gate
-from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
+from postcrash.harness.gate.planning import PlannedPart, Planner
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
-from postcrash.harness.hunting.space_hunt import Selection
+from postcrash.harness.hunting.space_hunt import Selection, Shard
 from postcrash.harness.session import Session
 from postcrash.properties import property_named
 from postcrash.targets import TARGETS, Target
