@@ -8,7 +8,7 @@ from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
 from postcrash.harness.auditing.second_crash import SecondCrashes, second_crashes
 from postcrash.harness.auditing.shape import shape_of
-from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony, traced
+from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony, traced
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
@@ -91,7 +91,7 @@ def synchrony_cell(done: Audit) -> SynchronyCell:
     return SynchronyCell(
         program=done.application.name,
         target=done.target.name,
-        answers={judge: _answer(done, judge) for judge in (DURABILITY, ORDER)},
+        answers={judge: _answer(done, judge) for judge in (EXTERNAL_DURABILITY, EXTERNAL_ORDER)},
         states=sum(result.covered for result in done.results),
         total=sum(result.states for result in done.results),
         recoveries=sum(result.recoveries for result in done.results),

@@ -23,7 +23,7 @@ from postcrash.model.operation import ENDS, SAYS
 from postcrash.model.tree import ROOT_PATH
 from postcrash.targets import RecoveryKind
 
-DURABILITY, ORDER = "external-durability", "external-order"
+EXTERNAL_DURABILITY, EXTERNAL_ORDER = "external-durability", "external-order"
 EXIT_STATUS = "the exit status"
 """What the last output of a program is called."""
 
@@ -124,7 +124,7 @@ class SynchronyJudge(ABC):
 class DurabilityJudge(SynchronyJudge):
     """What an output depends on is there once the output has left the machine."""
 
-    name = DURABILITY
+    name = EXTERNAL_DURABILITY
 
     def _opinion(self, run: Run, history: History, observation: Observation) -> Opinion:
         outputs = outputs_of(history, run)
@@ -158,7 +158,7 @@ def _kept(run: Run, observation: Observation, outputs: Sequence[str], end: int) 
 class OrderJudge(SynchronyJudge):
     """No change is there without all the changes before it."""
 
-    name = ORDER
+    name = EXTERNAL_ORDER
     depends_on = ()
 
     def _opinion(self, run: Run, history: History, observation: Observation) -> Opinion:

@@ -7,7 +7,7 @@ from functools import cache
 
 from postcrash.harness.auditing import folder_judge
 from postcrash.harness.auditing.judge import judge_again
-from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony
+from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
@@ -47,7 +47,7 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
     elif name == folder_judge.NAME:
         with judge_again(session.store, finding) as check:
             yield (check,)
-    elif name in (DURABILITY, ORDER):
+    elif name in (EXTERNAL_DURABILITY, EXTERNAL_ORDER):
         yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
     elif name.startswith(PREFIX):
         base = recorded_base(session.store, finding)

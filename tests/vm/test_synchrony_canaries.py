@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.auditing.synchrony import DURABILITY, judges_of_synchrony
+from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, judges_of_synchrony
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.result import Examination
@@ -80,7 +80,7 @@ def canary(name: str) -> str:
 def test_a_way_out_that_was_left_open_is_found(tmp_path: Path, name: str) -> None:
     program = f"echo kept >f; {LEAK[name]}; {shlex.join([sys.executable, '-Sc', LATER])}"
     result = judged(tmp_path / "store", canary(name), program, OUTSIDE[name])
-    messages = [each.message for each in result.findings if each.checker == DURABILITY]
+    messages = [each.message for each in result.findings if each.checker == EXTERNAL_DURABILITY]
     assert any(
         message.startswith("'leaked' had left the machine, but openat f before it is lost") for message in messages
     )
@@ -102,7 +102,7 @@ TOLD = "for n in 1 2 3; do head -c 100000 /dev/zero | tr '\\0' $n >$n; echo $n; 
 )
 def test_an_output_that_does_not_wait_for_its_commit_is_found(tmp_path: Path, name: str, terminal: bool) -> None:
     result = judged(tmp_path / "store", canary(name), TOLD, terminal=terminal)
-    assert result.rulings[DURABILITY].verdict is Verdict.VIOLATED
+    assert result.rulings[EXTERNAL_DURABILITY].verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize("terminal", [False, True])

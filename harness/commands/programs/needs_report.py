@@ -13,7 +13,7 @@ from postcrash.harness.auditing.flush_runs import FlushRunner
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.programs.flush_runs_text import print_runs, runs_to_json
 from postcrash.harness.commands.programs.needs_page import needs_page, vulnerabilities_of
-from postcrash.harness.commands.programs.needs_sarif import Advised
+from postcrash.harness.commands.programs.needs_sarif import ApplicationAdvice
 from postcrash.harness.commands.programs.needs_text import advice_to_json, print_advice, print_needs, to_json
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.files.output import command_line, notes
@@ -61,7 +61,7 @@ class NeedsReport:
         self._rows: list[NeedsRow] = []
         self._vulnerabilities: list[Vulnerability] = []
         self.cells: list[NeedsCell] = []
-        self.advised: list[Advised] = []
+        self.advised: list[ApplicationAdvice] = []
 
     def add(self, application: Application, targets: Sequence[Target]) -> None:
         """Find the needs of an application, and whether the targets give them."""
@@ -75,7 +75,7 @@ class NeedsReport:
             if self._advising is not None and not targets:
                 advice = self._advice(asked, self._advising.given)
                 self._answers[-1]["advice"] = advice_to_json(advice)
-                self.advised.append(Advised(asked.application.name, asked.protocol, advice))
+                self.advised.append(ApplicationAdvice(asked.application.name, asked.protocol, advice))
             advice_on: dict[str, object] = {}
             for target in targets:
                 if self._resumed and (known := self._kept.cell(application, target)) is not None:
@@ -108,7 +108,7 @@ class NeedsReport:
             self._console.print(f"  no advice: {lacking}", highlight=False, markup=False)
             return {"lacking": lacking}
         advice = self._advice(asked, given & frozenset(each.name for each in ASSUMPTIONS))
-        self.advised.append(Advised(f"{asked.application.name} on {target.name}", asked.protocol, advice))
+        self.advised.append(ApplicationAdvice(f"{asked.application.name} on {target.name}", asked.protocol, advice))
         if whole.verdict is not Verdict.HOLDS or not advice.flushes:
             return advice_to_json(advice)
         with TerminalProgress(None) as progress:

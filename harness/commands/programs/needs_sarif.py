@@ -27,7 +27,7 @@ _DESCRIPTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Advised:
+class ApplicationAdvice:
     """An application by its name, what it did, the advice on it, and what runs without flushes came to."""
 
     name: str
@@ -36,7 +36,7 @@ class Advised:
     runs: RunsWithout | None = None
 
 
-def advice_sarif(advised: Sequence[Advised]) -> str:
+def advice_sarif(advised: Sequence[ApplicationAdvice]) -> str:
     """The log, with a line end. Files below the current folder are seen from there."""
     return sarif_log(
         id=f"postcrash needs {','.join(each.name for each in advised)}",
@@ -47,7 +47,7 @@ def advice_sarif(advised: Sequence[Advised]) -> str:
     )
 
 
-def _results(advised: Advised) -> Iterator[Json]:
+def _results(advised: ApplicationAdvice) -> Iterator[Json]:
     name, advice = advised.name, advised.advice
     for missing in advice.missing:
         text = f"missing: {missing_text(missing)}. Without it: {missing.failure.message}"

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from postcrash.apps.protocol import TraceError, unpacked
-from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony
+from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, Workload
@@ -65,19 +65,19 @@ def test_what_an_output_rests_on(
     said: list[str], outputs: int, files: str, durability: Verdict, order: Verdict
 ) -> None:
     found = opinions(said, outputs, files)
-    assert (found[DURABILITY].verdict, found[ORDER].verdict) == (durability, order)
-    assert found[DURABILITY].relevant == bool(outputs)
-    assert found[ORDER].relevant
+    assert (found[EXTERNAL_DURABILITY].verdict, found[EXTERNAL_ORDER].verdict) == (durability, order)
+    assert found[EXTERNAL_DURABILITY].relevant == bool(outputs)
+    assert found[EXTERNAL_ORDER].relevant
 
 
 def test_the_end_of_the_program_rests_on_everything(said: list[str]) -> None:
-    assert opinions(said, 0, "abc", ended=True)[DURABILITY].verdict is Verdict.HOLDS
-    lost = opinions(said, 0, "ab", ended=True)[DURABILITY]
+    assert opinions(said, 0, "abc", ended=True)[EXTERNAL_DURABILITY].verdict is Verdict.HOLDS
+    lost = opinions(said, 0, "ab", ended=True)[EXTERNAL_DURABILITY]
     assert lost.message == "'the exit status' had left the machine, but openat c before it is lost"
 
 
 def test_a_line_that_nobody_is_known_to_have_said_rests_on_everything(said: list[str]) -> None:
-    found = opinions(["leaked", *said], 1, "ab")[DURABILITY]
+    found = opinions(["leaked", *said], 1, "ab")[EXTERNAL_DURABILITY]
     told = "'leaked' had left the machine, but openat c before it is lost; nobody is known to have said 'leaked'"
     assert found.message == told
 
@@ -86,13 +86,13 @@ def test_nobody_knows_which_of_several_equal_lines_was_lost(said: list[str]) -> 
     """The first of them is, and the second one is taken for it, which rests on less."""
     lost_first = said[1:]
     assert said[0] == said[2] == "done a"
-    found = opinions(lost_first, 2, "ab")[DURABILITY]
+    found = opinions(lost_first, 2, "ab")[EXTERNAL_DURABILITY]
     assert (found.verdict, found.message) == (
         Verdict.UNDECIDED,
         "'done a' was said more often than it left the machine",
     )
-    assert opinions(lost_first, 2, "a")[DURABILITY].verdict is Verdict.VIOLATED
-    assert opinions(lost_first, 1, "ab")[DURABILITY].verdict is Verdict.HOLDS
+    assert opinions(lost_first, 2, "a")[EXTERNAL_DURABILITY].verdict is Verdict.VIOLATED
+    assert opinions(lost_first, 1, "ab")[EXTERNAL_DURABILITY].verdict is Verdict.HOLDS
 
 
 def test_what_does_not_mount_is_undecided(said: list[str]) -> None:
@@ -102,7 +102,7 @@ def test_what_does_not_mount_is_undecided(said: list[str]) -> None:
 
 
 def test_a_file_that_nobody_made_is_out_of_order(said: list[str]) -> None:
-    assert opinions(said, 0, "abcz")[ORDER].message == "something is there that the program never made"
+    assert opinions(said, 0, "abcz")[EXTERNAL_ORDER].message == "something is there that the program never made"
 
 
 PACKED = base64.b64encode(zlib.compress(b"{}\n")).decode()

@@ -20,7 +20,7 @@ from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Change, FlushedRange, Frame, SizeSlot
 from postcrash.harness.auditing.flush_runs import FlushRun, RunsWithout
 from postcrash.harness.cli import cli
-from postcrash.harness.commands.programs.needs_sarif import Advised, advice_sarif
+from postcrash.harness.commands.programs.needs_sarif import ApplicationAdvice, advice_sarif
 from postcrash.harness.errors import UsageError
 from postcrash.model import ExitCode, Verdict
 
@@ -43,7 +43,7 @@ ENOUGH = EnoughSet(frozenset(), 12, is_complete=True)
 
 
 def results(advice: Advice, schema: dict[str, Any], runs: RunsWithout | None = None) -> list[dict[str, Any]]:
-    log = json.loads(advice_sarif([Advised("app", PROTOCOL, advice, runs)]))
+    log = json.loads(advice_sarif([ApplicationAdvice("app", PROTOCOL, advice, runs)]))
     Draft4Validator(schema, format_checker=Draft4Validator.FORMAT_CHECKER).validate(log)
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == sorted(
