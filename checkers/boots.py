@@ -45,7 +45,7 @@ class Boots:
         return observation.repair is not None
 
 
-def why_no_boot(observation: Observation) -> str:
+def why_boot_stops(observation: Observation) -> str:
     """Why nobody would see what was mounted after a repair. Empty if the boot goes on, or if there was no repair."""
     result = observation.repair
     if result is None:

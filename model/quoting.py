@@ -32,7 +32,7 @@ class Token:
     quoted: bool
 
 
-def shown(text: str) -> str:
+def shown_word(text: str) -> str:
     """`text` as error messages show it: quoted, escaped, cut after 40 characters."""
     return repr(text if len(text) <= 40 else text[:40] + "…")
 
@@ -67,8 +67,8 @@ def _read_token(line: str, at: int) -> tuple[Token, int]:
         token = Token(re.sub(r"\\(.)", r"\1", match[1]), at + 1, match.end() + 1, quoted=True)
     else:
         expected = "a word in double quotes" if line[at] == '"' else "a word, quoted as a whole or not at all"
-        raise LineError(at + 1, expected, shown(line[at:]))
+        raise LineError(at + 1, expected, shown_word(line[at:]))
     for character in token.text:
         if not character.isprintable():
-            raise LineError(at + 1, "printable characters", shown(token.text))
+            raise LineError(at + 1, "printable characters", shown_word(token.text))
     return token, match.end()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from postcrash.model.argument import ArgumentError, read_argument
 from postcrash.model.operation import ENDS, FORMS, PROGRAM_FORMS, PROGRAMS, SAYS, Form, Operation, Persistence
-from postcrash.model.quoting import LineError, Token, shown, split_line
+from postcrash.model.quoting import LineError, Token, shown_word, split_line
 
 SEPARATOR = "---"
 LINES_MAX = 10_000
@@ -176,7 +176,7 @@ class Assembler:
 
     def _separate(self, tokens: list[Token]) -> None:
         if self._setup is not None:
-            raise LineError(tokens[0].column, f"only one {SEPARATOR}", shown(SEPARATOR))
+            raise LineError(tokens[0].column, f"only one {SEPARATOR}", shown_word(SEPARATOR))
         _refuse_rest(tokens[1:])
         self._setup, self._ops = self._ops, ()
 
@@ -201,7 +201,7 @@ def _operation(tokens: list[Token]) -> Operation:
         try:
             value = read_argument(argument.kind, token.text)
         except ArgumentError as error:
-            raise LineError(token.column, f"{argument.shown}: {error}", shown(token.text)) from None
+            raise LineError(token.column, f"{argument.shown}: {error}", shown_word(token.text)) from None
         operation = replace(operation, **{argument.field: value})  # type: ignore[arg-type]
     return operation
 
@@ -212,9 +212,9 @@ def _form(token: Token) -> Form:
         return form
     close = get_close_matches(token.text, FORMS, n=1)
     hint = f"perhaps {close[0]}" if close else f"one of {', '.join(FORMS)}"
-    raise LineError(token.column, f"an operation ({hint})", shown(token.text))
+    raise LineError(token.column, f"an operation ({hint})", shown_word(token.text))
 
 
 def _refuse_rest(tokens: list[Token]) -> None:
     if tokens:
-        raise LineError(tokens[0].column, "end of line", shown(tokens[0].text))
+        raise LineError(tokens[0].column, "end of line", shown_word(tokens[0].text))

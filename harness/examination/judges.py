@@ -7,7 +7,7 @@ from typing import Protocol
 
 from postcrash._core import DeviceModel
 from postcrash.checkers import CHECKERS, PRACTICE, Checker
-from postcrash.checkers.boots import why_no_boot
+from postcrash.checkers.boots import why_boot_stops
 from postcrash.checkers.mounts import shown_unread
 from postcrash.harness.examination.repair import Recovery, ways
 from postcrash.model import History, Observation, ObservationError, Verdict
@@ -101,7 +101,7 @@ class PropertyJudge:
 def _not_mounted(observation: Observation) -> str:
     """Why a judge of mounted file systems cannot tell; empty if it can."""
     errno = observation.mount_errno
-    return why_no_boot(observation) or (f"a crash state does not mount (errno {errno})" if errno else "")
+    return why_boot_stops(observation) or (f"a crash state does not mount (errno {errno})" if errno else "")
 
 
 def _no_tree(observation: Observation) -> str:
@@ -164,7 +164,7 @@ class CheckerJudge:
             case "mount":
                 return _not_mounted(observation)
             case "boot":
-                return why_no_boot(observation)
+                return why_boot_stops(observation)
             case "anything":
                 return ""
 

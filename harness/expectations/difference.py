@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from postcrash.checkers.boots import why_no_boot
+from postcrash.checkers.boots import why_boot_stops
 from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.harness.errors import CrashDiskEndedError, HarnessError, LostAtWork, OperationFailedError
 from postcrash.harness.examination.examiner import examine
@@ -107,7 +107,7 @@ class _Collector:
         return recover.walk
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
-        if not (reason := why_no_boot(observation)):
+        if not (reason := why_boot_stops(observation)):
             self.shown.add(history, observation)
         is_aborted = observation.repair is not None and why_not_repaired(observation.repair)
         return Opinion(Verdict.UNDECIDED if is_aborted else Verdict.HOLDS, True, reason)
@@ -166,7 +166,7 @@ class DifferenceJudge:
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if reason := why_no_boot(observation):
+        if reason := why_boot_stops(observation):
             return Opinion(Verdict.UNDECIDED, True, reason)
         shown = ReferenceOutcomes()
         for shown in self._runs(history.workload):

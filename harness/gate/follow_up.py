@@ -13,7 +13,7 @@ from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, plan_of_part, shown, workload_in
+from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, finding_fields, plan_of_part, workload_in
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
@@ -45,7 +45,7 @@ class FollowUp:
             finding = session.store.finding(failure.found)
             if planned.application is None and self._has_time:
                 smallest = self._smallest(planned, session, finding, failure.cause)
-                failure = validated(failure, **shown(planned, smallest))
+                failure = validated(failure, **finding_fields(planned, smallest))
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding, failure.cause)})
             if self._has_time:

@@ -205,7 +205,7 @@ def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: 
         workloads=group.count,
         file="" if planned.folder is None else str(planned.folder / f"{found.workload_name}.ops"),
         found=found.id,
-        **shown(planned, finding),
+        **finding_fields(planned, finding),
     )
 
 
@@ -216,7 +216,7 @@ def workload_in(planned: PlannedPart, finding: Finding) -> Workload:
     return parse_workload(finding.workload_text, finding.workload_name)
 
 
-def shown(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
+def finding_fields(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
     """What a failure tells of the finding that stands for it."""
     return {
         "message": finding.message,

@@ -17,7 +17,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.testing.rig import Case, Rig, fail
-from postcrash.harness.testing.telling import covered, objections, place, story
+from postcrash.harness.testing.telling import objections, place, story, verdict_line
 from postcrash.model import Verdict, Workload
 
 
@@ -92,7 +92,7 @@ def _decide(
     rig: Rig, plan: Plan, result: Examination, expected: Expectation, node: pytest.Item, again: str = ""
 ) -> None:
     if result.verdict is Verdict.HOLDS:
-        node.add_report_section("call", "postcrash", covered(plan, result))
+        node.add_report_section("call", "postcrash", verdict_line(plan, result))
         return
     said = objections(plan, result, expected)
     fail("\n\n".join([said, *(story(rig, finding, again) for finding in result.findings[:1])]))

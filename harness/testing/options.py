@@ -40,7 +40,7 @@ class Options:
         targets, here = _given(config, "target")
         store, place = _given(config, "store")
         return cls(
-            targets=target_names(targets or _DEFAULT_TARGET, here),
+            targets=split_targets(targets or _DEFAULT_TARGET, here),
             kernel=kernel or None,
             expect=expect or "documents",
             store=place / (store or _STORE),
@@ -50,7 +50,7 @@ class Options:
         )
 
 
-def target_names(names: str, folder: Path) -> tuple[str, ...]:
+def split_targets(names: str, folder: Path) -> tuple[str, ...]:
     """Names with commas between them, each once. Paths of TOML files are relative to `folder`."""
     each = dict.fromkeys(name.strip() for name in names.split(","))
     return tuple(str(folder / name) if name.endswith(".toml") else name for name in each)

@@ -20,7 +20,7 @@ from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
-from postcrash.harness.testing.options import Options, target_names
+from postcrash.harness.testing.options import Options, split_targets
 from postcrash.properties import Property, UnknownPropertyError, properties_named
 from postcrash.reports.numbers import allow_large_numbers
 from postcrash.reports.store.store import StoreError
@@ -76,7 +76,7 @@ class Rig:
     def cases(self, targets: str, properties: str) -> list[Case]:
         """The cases of a test of Python: for the targets and properties that it names, or the targets asked for."""
         with _usage_errors():
-            chosen = self._named_targets(target_names(targets, self.options.folder)) if targets else self._targets
+            chosen = self._named_targets(split_targets(targets, self.options.folder)) if targets else self._targets
             return _cases(chosen, _properties(properties))
 
     @property

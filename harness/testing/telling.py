@@ -31,7 +31,7 @@ def place(plan: Plan) -> str:
     return f"{plan.target.name}, {plan.kernel}, device model {plan.how.model}{disk}"
 
 
-def covered(plan: Plan, result: Examination) -> str:
+def verdict_line(plan: Plan, result: Examination) -> str:
     """What a verdict rests on, in a line."""
     counts = f"{result.recoveries} recoveries, {result.outcomes} outcomes"
     return f"{result.verdict.name} on {place(plan)}: {states_text(result)}, {counts}"
@@ -39,7 +39,7 @@ def covered(plan: Plan, result: Examination) -> str:
 
 def objections(plan: Plan, result: Examination, expected: Expectation) -> str:
     """The verdict, the objections of every judge that was not satisfied, and what the verdict means for promises."""
-    lines = [covered(plan, result)]
+    lines = [verdict_line(plan, result)]
     for name, ruling in result.rulings.items():
         if ruling.verdict is not Verdict.HOLDS:
             is_ours = name != folder_judge.NAME

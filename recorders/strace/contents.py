@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from postcrash.model.argument import OFFSET_MAX
-from postcrash.model.quoting import shown
+from postcrash.model.quoting import shown_word
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.strace.arguments import flags, number, string, vector
 from postcrash.recorders.strace.folder import NotMappedError, TreeNode
@@ -121,7 +121,7 @@ def _resize(context: Context, node: TreeNode | None) -> None:
 def _truncate(context: Context) -> None:
     place = context.place(None, 0, follow=True)
     if place is not None and place.existing().type != "file":
-        raise NotMappedError(f"{shown(place.name)} is no file, as far as the trace tells")
+        raise NotMappedError(f"{shown_word(place.name)} is no file, as far as the trace tells")
     _resize(context, place.existing() if place else None)
 
 

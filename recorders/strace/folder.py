@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from postcrash.model.quoting import shown
+from postcrash.model.quoting import shown_word
 from postcrash.model.tree import ROOT_PATH
 
 PATH_CHARACTERS_MAX = 4096
@@ -46,13 +46,13 @@ class PathPlace:
     def existing(self) -> TreeNode:
         """The inode at this place. Raises `NotMappedError` if there is none."""
         if self.node is None:
-            raise NotMappedError(f"{shown(self.name)} is not there, as far as the trace tells")
+            raise NotMappedError(f"{shown_word(self.name)} is not there, as far as the trace tells")
         return self.node
 
     def new(self) -> TreeNode:
         """The directory of this place, whose name must be new. Raises `NotMappedError` if it is not."""
         if self.node is not None or self.directory is None:
-            raise NotMappedError(f"{shown(self.name)} is there already, as far as the trace tells")
+            raise NotMappedError(f"{shown_word(self.name)} is there already, as far as the trace tells")
         return self.directory
 
 
@@ -150,6 +150,6 @@ class NameTree:
         for name in inside[:-1]:
             child = directory.children.get(name)
             if child is None or child.type != "dir":
-                raise NotMappedError(f"the directory {shown(name)} is not there, as far as the trace tells")
+                raise NotMappedError(f"the directory {shown_word(name)} is not there, as far as the trace tells")
             directory = child
         return PathPlace(directory, inside[-1], directory.children.get(inside[-1]))

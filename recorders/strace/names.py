@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from postcrash.model.quoting import shown
+from postcrash.model.quoting import shown_word
 from postcrash.model.tree import ROOT_PATH
 from postcrash.recorders.strace.arguments import flags, path, string
 from postcrash.recorders.strace.folder import NotMappedError, PathPlace, TreeNode
@@ -33,7 +33,7 @@ def _rmdir(context: Context, place: PathPlace | None) -> None:
         return
     node = place.existing()
     if node.type != "dir" or node.children or place.directory is None:
-        raise NotMappedError(f"{shown(place.name)} is no empty directory, as far as the trace tells")
+        raise NotMappedError(f"{shown_word(place.name)} is no empty directory, as far as the trace tells")
     context.emit("rmdir", full_name(context, place))
     context.run.folder.remove(place.directory, place.name)
 
@@ -42,7 +42,7 @@ def _unlink(context: Context, place: PathPlace | None) -> None:
     if place is None:
         return
     if place.existing().type == "dir" or place.directory is None:
-        raise NotMappedError(f"{shown(place.name)} is a directory, as far as the trace tells")
+        raise NotMappedError(f"{shown_word(place.name)} is a directory, as far as the trace tells")
     context.hold(place.existing())
     context.emit("unlink", full_name(context, place))
     context.run.folder.remove(place.directory, place.name)
@@ -66,7 +66,7 @@ def _link(old: tuple[int | None, int], new: tuple[int | None, int], flags_index:
             raise NotMappedError("the file that gets a second name is outside of the folder")
         node, parent = source.existing(), target.new()
         if node.type == "dir":
-            raise NotMappedError(f"{shown(source.name)} is a directory, as far as the trace tells")
+            raise NotMappedError(f"{shown_word(source.name)} is a directory, as far as the trace tells")
         context.emit("link", full_name(context, source), full_name(context, target))
         context.run.folder.add(parent, target.name, node)
 
@@ -105,9 +105,9 @@ def _replace(context: Context, source: PathPlace, target: PathPlace) -> None:
     if source.directory is None or target.directory is None or folder.is_below(target.directory, node):
         raise NotMappedError("a directory would get into itself, as far as the trace tells")
     if replaced is not None and (replaced.type == "dir") != (node.type == "dir"):
-        raise NotMappedError(f"{shown(target.name)} is of another type, as far as the trace tells")
+        raise NotMappedError(f"{shown_word(target.name)} is of another type, as far as the trace tells")
     if replaced is not None and replaced is not node and replaced.children:
-        raise NotMappedError(f"{shown(target.name)} is no empty directory, as far as the trace tells")
+        raise NotMappedError(f"{shown_word(target.name)} is no empty directory, as far as the trace tells")
     if replaced is not None and replaced is not node:
         context.hold(replaced)
     context.emit("rename", full_name(context, source), full_name(context, target))

@@ -19,7 +19,7 @@ STATUS_STYLES = {
     "kept": "green",
     "lost": "bold red",
 }
-NOTHING_LOST = "All that had been sent to the disk is there."
+ALL_THERE = "All that had been sent to the disk is there."
 PASSES_WITH_IT = "with this write kept, it passes"
 Places = Sequence[tuple[int, int]]
 """Sector and number of sectors of each."""
@@ -133,7 +133,7 @@ def _print_lost(explanation: Explanation, console: Console, needed: Places) -> N
     count = len(explanation.lost) + explanation.lost_omitted
     _print_title(f"Lost: {count} writes" if count != 1 else "Lost: 1 write", console)
     if not count:
-        console.print(Text(NOTHING_LOST), soft_wrap=True)
+        console.print(Text(ALL_THERE), soft_wrap=True)
     for write in explanation.lost:
         text = f"✗ {visible(write.words)}, {place(write)}, {when(write)}"
         text += f"; {PASSES_WITH_IT}" if is_needed(write, needed) else ""

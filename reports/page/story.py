@@ -36,7 +36,7 @@ def story_block(stories: Iterable[Story], bytes_max: int) -> str:
     """
     texts = _text(
         {
-            "nothing_lost": explanation_text.NOTHING_LOST,
+            "nothing_lost": explanation_text.ALL_THERE,
             "passes_with_it": explanation_text.PASSES_WITH_IT,
             "unsent": explanation_text.UNSENT,
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from postcrash._core import DeviceModel
 from postcrash.properties.promises import Statements, said_of
 from postcrash.reports.explanation.explanation import CONSOLE, last_lines
-from postcrash.reports.explanation.explanation_text import NOTHING_LOST, UNSENT, place, when
+from postcrash.reports.explanation.explanation_text import ALL_THERE, UNSENT, place, when
 from postcrash.reports.store.explained import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
 from postcrash.reports.store.records import Finding
 from postcrash.reports.text import visible
@@ -144,7 +144,7 @@ def _losses(explanation: Explanation) -> str:
     if explanation.lost_omitted:
         lines.append(f"  - and {explanation.lost_omitted} more")
     if not explanation.lost:
-        lines.append(_wrapped(f"None. {NOTHING_LOST}", "  "))
+        lines.append(_wrapped(f"None. {ALL_THERE}", "  "))
     lines += [_wrapped(f"{operation}: {UNSENT}", "  - ", "    ") for operation in explanation.unsent]
     return "\n".join(lines)
 
