@@ -47,7 +47,8 @@ def target_of(fields: object, place: str) -> Target:
     except pydantic.ValidationError as error:
         raise TargetFileError(f"{place}: {first_objection(error)}") from None
     if target.size_mib > SIZE_MIB_MAX:
-        raise TargetFileError(f"{place}: size_mib: guests have a disk of {SIZE_MIB_MAX} MiB, found {target.size_mib}")
+        limit = f"a guest's disk has at most {SIZE_MIB_MAX} MiB"
+        raise TargetFileError(f"{place}: size_mib: {limit}, found {target.size_mib}")
     return target
 
 

@@ -70,7 +70,10 @@ def application_called(name: str) -> Application:
 def application_of_commands(run: str, check: str, set_up: str, folder: Path) -> Application:
     """The application of these shell commands, which see `folder` and can call it `{here}`. Raises UsageError."""
     if str(folder) in _TAKEN:
-        raise UsageError(f"{folder} is a folder of the sandbox's own: have your files, and start, in another one")
+        raise UsageError(
+            f"the sandbox has a folder of its own at {folder}: "
+            "put your files into another folder, and start the command there"
+        )
     return Application(name="command", run=run, check=check, set_up=set_up, folder=folder)
 
 

@@ -44,7 +44,9 @@ class ApplicationNeeds:
         try:
             self.protocol = protocol_of(application)
             if self.protocol.attributed:
-                raise UsageError(f"{application.name} uses extended attributes, which needs does not follow")
+                raise UsageError(
+                    f"{application.name} uses extended attributes, which `postcrash needs` does not follow"
+                )
         except BaseException:
             self._close()
             raise

@@ -140,7 +140,8 @@ def _check_cost(recording: Recording) -> None:
     events = recording.events()
     blocks = sum(event[3] // BLOCK_SECTORS + 1 for event in events if event[0] in ("write", "zero"))
     if recording.disk_sectors > DISK_SECTORS_MAX:
-        raise RefusedError(f"its disk has {recording.disk_sectors} sectors; guests have {DISK_SECTORS_MAX}")
+        limit = f"a guest's disk has at most {DISK_SECTORS_MAX}"
+        raise RefusedError(f"its disk has {recording.disk_sectors} sectors, and {limit}")
     if blocks * len(events) > COST_MAX:
         raise RefusedError(f"its recording writes {blocks} blocks in {len(events)} events, which is too much")
 

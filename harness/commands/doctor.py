@@ -49,9 +49,9 @@ class Check:
 def doctor(session: Session, json_file: str | None) -> int:
     """Look for everything that is needed, and boot a guest.
 
-    Each line is something that was tried, not guessed. A thing with - is missing, but only other engines than the one
-    in use (--engine, --kernel) or targets outside the table need it. Exit code 0 if all is well, 3 if something is
-    missing.
+    Each line is something that was tried, not guessed. A line with - names something that is missing and that most
+    commands do without. Other engines than the one in use (--engine, --kernel), targets outside the table, or single
+    commands such as `trace` may need it. Exit code 0 if all is well, 3 if something that is needed is missing.
 
     \b
     Examples:

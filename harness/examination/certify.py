@@ -84,9 +84,9 @@ def _check_counts(certificate: Certificate, interval: Interval) -> None:
     if sum(weights) != certificate.covered or certificate.covered > certificate.states:
         raise ValueError(f"its executions cover {sum(weights)} crash states, and it has {certificate.covered}")
     if weights != [outcome.states for outcome in certificate.outcomes]:
-        raise ValueError("an outcome has another number of crash states than its executions")
+        raise ValueError("an outcome's number of crash states is not the sum of those of its executions")
     if (certificate.left_out is None) != (certificate.covered == certificate.states):
-        raise ValueError("it says of no crash state that it is left out, or of one although all are covered")
+        raise ValueError("it names no reason why crash states are left out although some are, or one although none is")
 
 
 def _intervals(source: Source) -> dict[int, Interval]:

@@ -1,8 +1,8 @@
-"""Runs the file systems' own tools on an image that may hold anything, in a box.
+"""Runs the file systems' own tools on an image that may hold anything, in a sandbox.
 
-The box is bubblewrap's: the tool sees the programs of this machine, read-only, and the image, which is a copy. There is
-no network and no other process. Its time, memory and output are limited. An image that gets the better of a tool gets
-no further.
+The sandbox is bubblewrap's: the tool sees the programs of this machine, read-only, and the image, which is a copy.
+There is no network and no other process. Its time, memory and output are limited. An image that gets the better of a
+tool gets no further.
 """
 
 import shutil
@@ -30,7 +30,7 @@ _SEEN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
 class ToolError(RuntimeError):
-    """A program is not installed, or cannot be run in the box. The text names its package, or says why."""
+    """A program is not installed, or cannot be run in the sandbox. The text names its package, or says why."""
 
 
 def output(*command: str, image: str, stdin: Sequence[str] = ()) -> str:
@@ -66,11 +66,11 @@ def _program(name: str) -> str:
 
 @cache
 def _box() -> tuple[str, ...]:
-    """What runs a command in the box. It has been tried."""
+    """What runs a command in the sandbox. It has been tried."""
     seen = [word for path in _SEEN for word in ("--ro-bind-try", path, path)]
     alone = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
     box = (_program("bwrap"), *alone, *seen, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
     tried = subprocess.run([*box, "true"], capture_output=True, text=True, env={"PATH": _PATH}, check=False)
     if tried.returncode:
-        raise ToolError(f"file systems' tools cannot be boxed: {tried.stderr.strip()}")
+        raise ToolError(f"file systems' tools cannot be run in a sandbox: {tried.stderr.strip()}")
     return box

@@ -88,9 +88,10 @@ def check(
 ) -> int:
     """Run the workload FILE and judge every crash state that it can leave.
 
-    Judged on every state: it mounts, the kernel log is clean, fsck is clean, what fsync, fdatasync, sync and
-    O_SYNC promised is there, nothing appears that never was, link counts are right, everything can be changed,
-    deleted and written anew, and every property that the workload puts to the test.
+    Judged on every state: it mounts, the kernel log is clean, fsck is clean, what fsync, fdatasync, msync, sync, O_SYNC
+    and O_DSYNC promised is there, nothing appears that never was, link counts are right, everything can be changed,
+    deleted and written anew, and each property of the table (P1 to P5, P2-null) holds. With --judge, only
+    the named ones judge.
 
     FILE is in the .ops language (docs/workloads.md). `commit`, `sync` and `checkpoint` are added at its end. They stand
     for what the kernel does later by itself, in this one order.

@@ -92,8 +92,8 @@ ALL_SETUPS: Literal["all"] = "all"
     "--random",
     "is_random",
     is_flag=True,
-    help="Run workloads of 5 to 20 operations of grammar full, drawn from workloads that brought something new, "
-    "until --time or --workload-limit is reached.",
+    help="Run random workloads of 5 to 20 operations of grammar full, until --time or --workload-limit is reached. "
+    "About half of them are made afresh, the others from workloads that brought something new.",
 )
 @shard_option("Every N-th workload, beginning with the I-th.")
 @click.option(

@@ -23,7 +23,12 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("name", required=False, metavar="[NAME,…]", shell_complete=complete_applications),
     click.option("--run", metavar="COMMAND", help="What the application does: a shell command; its lines acknowledge."),
-    click.option("--set-up", default="", metavar="COMMAND", help="What was there before, and is durable."),
+    click.option(
+        "--set-up",
+        default="",
+        metavar="COMMAND",
+        help="A shell command that runs before --run. What it makes is durable.",
+    ),
     click.option(
         "--set", "chosen", multiple=True, metavar="NAME=VALUE", help="A parameter of the application; can be repeated."
     ),
@@ -32,7 +37,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 _CHECK = click.option(
-    "--check", metavar="COMMAND", help="Has it recover, and exits with 0 if it kept what it promised."
+    "--check",
+    metavar="COMMAND",
+    help="A shell command that has the application recover, and exits with 0 if it kept its promises.",
 )
 
 
@@ -53,8 +60,9 @@ def chosen_applications(
 
     Raises HarnessError, as `variants_of` does.
     """
-    if name is not None and (run or check or set_up):
-        raise UsageError(f"either the application {name}, or --run and --check")
+    commands = [option for option, text in (("--run", run), ("--check", check), ("--set-up", set_up)) if text]
+    if name is not None and commands:
+        raise UsageError(f"{name} has commands of its own: leave out {' and '.join(commands)}")
     if name is not None:
         named = [name_and_parameters(each) for each in names_in(name)]
         return [

@@ -40,12 +40,17 @@ RECORDINGS = 3
     metavar="NAME,…",
     help="Names with commas between them, or all of the catalogue; can be repeated.",
 )
-@click.option("--without-fsync", is_flag=True, help="Its fsync, fdatasync, msync, sync and O_SYNC do nothing.")
+@click.option(
+    "--without-fsync",
+    is_flag=True,
+    help="Run the application so that its fsync, fdatasync, msync, sync and O_SYNC do nothing.",
+)
 @click.option(
     "--without-flush",
     metavar="N,…",
     callback=lambda _context, _parameter, numbers: _numbers(numbers),
-    help="Its flushes of these numbers do nothing; `postcrash needs --advise` tells them.",
+    help="Run the application so that its flushes with these numbers do nothing. "
+    "`postcrash needs --advise --target` shows the numbers.",
 )
 @click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
 @click.option(
@@ -56,11 +61,15 @@ RECORDINGS = 3
     show_default=True,
     help="Record up to N times on each disk, until a recording is like another one. Programs with threads differ.",
 )
-@click.option("--recover", metavar="COMMAND", help="Has it recover, and does nothing else, for --twice.")
+@click.option(
+    "--recover",
+    metavar="COMMAND",
+    help="For --twice: a shell command that has the application recover, and does nothing else.",
+)
 @click.option(
     "--twice",
     is_flag=True,
-    help="Crash its own recovery, too, of each folder that its check accepts (docs/audit.md).",
+    help="Crash the application's own recovery, too, of each folder that its check accepts (docs/audit.md).",
 )
 @one_disk_option
 @exploration_options

@@ -30,7 +30,7 @@ from postcrash.targets import Target
     type=click.IntRange(1, 10**7),
     default=2000,
     show_default=True,
-    help="Judge at most so many for a set.",
+    help="Judge at most N folders for one set of properties.",
 )
 @click.option(
     "--sets",
@@ -38,7 +38,7 @@ from postcrash.targets import Target
     type=click.IntRange(1, 100),
     default=6,
     show_default=True,
-    help="The most that are looked for.",
+    help="Look for at most N sets of properties.",
 )
 @click.option(
     "--target",
@@ -46,7 +46,7 @@ from postcrash.targets import Target
     shell_complete=complete_targets,
     multiple=True,
     metavar="NAME,…",
-    help="Say whether these targets give what it needs, and run it there; can be repeated.",
+    help="Say whether these targets give what the application needs, and run it there; can be repeated.",
 )
 @click.option("--advise", is_flag=True, help="Say which flushes are needed, which can go, and which are missing.")
 @click.option(
@@ -61,7 +61,7 @@ from postcrash.targets import Target
     type=click.IntRange(0, 10_000),
     default=20,
     show_default=True,
-    help="With --advise and --target: run it without at most so many flushes, each alone.",
+    help="With --advise and --target: leave out at most N flushes, each in a run of its own.",
 )
 @click.option("--resume", "resumed", is_flag=True, help="With --target: take the cells that an earlier run left.")
 @click.option("--sarif", metavar="FILE", help="With --advise: write the advice as SARIF; - is standard output.")

@@ -55,8 +55,9 @@ def synchrony(
     """Ask whether a program's output is true once it has left the machine, whenever the power fails.
 
     NAME is an application of the catalogue, or a TOML file that describes one. Or give --run. An output (a line, and at
-    last the exit status) depends on every change that the program had made before. external-durability: these changes
-    are there. external-order: no change is there without all those before it (docs/synchrony.md).
+    last the exit status) depends on every change that the program had made before. Two judges look at each crash state.
+    external-durability asks whether these changes are there. external-order asks whether no change is there without all
+    those before it (docs/synchrony.md).
 
     \b
     Examples:

@@ -58,7 +58,7 @@ class LogSummary:
 def import_log(session: Session, log: Path, base: Path, json_file: str | None) -> int:
     """Import LOG, made by dm-log-writes over the disk image BASE, as a recording.
 
-    \b LOG is a file or a block device. The kernel's log-writes target (as fstests uses it) or QEMU's blklogwrites wrote
+    LOG is a file or a block device. The kernel's log-writes target (as fstests uses it) or QEMU's blklogwrites wrote
     it. BASE is a raw image of the disk as it was when the log began. BASE is copied into the store.
     docs/dm-log-writes.md tells how to make both, and what a log does not contain.
 

@@ -237,7 +237,7 @@ def test_a_guest_lost_while_it_ran_the_workload_has_no_crash_state(made: Made) -
 @pytest.mark.parametrize(
     ("sectors", "log", "said"),
     [
-        (1 << 34, [("durable",)], "its disk has 17179869184 sectors; guests have 2097152"),
+        (1 << 34, [("durable",)], "its disk has 17179869184 sectors, and a guest's disk has at most 2097152"),
         (1 << 21, [("zero", n, 0, 1 << 21, True) for n in range(5)], "its recording writes 1310725 blocks in 5 events"),
     ],
 )

@@ -58,8 +58,8 @@ def test_logs_are_compared_where_both_are_whole(predicted: Any, observed: Any, s
         ("cache", {"states": "4", "covered": "4"}, ": there are 2 crash states, and it has 4"),
         ("cache", {"instants": []}, ": its 0 instants are not those of the recording"),
         ("cache", {"instants": [{"event": 99, "started": 7, "returned": 7}]}, ": its 1 instants are not those"),
-        ("cache", {"outcomes": [{"observation": None, "states": "1"}]}, ": an outcome has another number of crash"),
-        ("cache", {"left_out": "1 of 2"}, ": it says of no crash state that it is left out, or of one although"),
+        ("cache", {"outcomes": [{"observation": None, "states": "1"}]}, ": an outcome's number of crash states is not"),
+        ("cache", {"left_out": "1 of 2"}, ": it names no reason why crash states are left out although some are"),
     ],
 )
 def test_a_certificate_that_does_not_fit(tmp_path: Path, model: str, changes: dict[str, Any], words: str) -> None:

@@ -254,7 +254,7 @@ def test_where_there_can_be_no_box_no_tool_is_run(ext4: Path, monkeypatch: pytes
     monkeypatch.setattr(programs, "_box", programs._box.__wrapped__)
     found = named("ext4", ext4, at(ext4, 0))
     assert found.names == ("",)
-    assert found.problem == "file systems' tools cannot be boxed: bwrap: no permission to make namespaces"
+    assert found.problem == "file systems' tools cannot be run in a sandbox: bwrap: no permission to make namespaces"
 
 
 def test_a_disk_that_is_too_large_is_not_copied(ext4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
