@@ -1,8 +1,8 @@
-"""Files that bubblewrap makes in a box. It reads their contents from descriptors that it inherits.
+"""Files that bubblewrap makes in a sandbox. It reads their contents from descriptors that it inherits.
 
 It makes a folder, too, if that is small and plain, because to start `tar` takes longer than to make a few files. While
-bubblewrap puts the box together, a link may lead out of it. So it makes folders and files first, each of them once and
-below a folder that it has made itself, and symbolic links after these.
+bubblewrap puts the sandbox together, a link may lead out of it. So it makes folders and files first, each of them once
+and below a folder that it has made itself, and symbolic links after these.
 """
 
 import io
@@ -25,7 +25,7 @@ _SPECIAL = 0o7000
 
 
 class BoxFiles(ExitStack):
-    """Files for one box: `words` are arguments of bubblewrap, which finds `files` from the descriptor `EXTRA` on.
+    """Files for one sandbox: `words` are arguments of bubblewrap, which finds `files` from the descriptor `EXTRA` on.
 
     At the end of the `with` statement the files are closed here. A launcher to which they were sent keeps its own.
     """
@@ -36,15 +36,15 @@ class BoxFiles(ExitStack):
         self.files: list[int] = []
 
     def add(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        """A file at an absolute path in the box."""
+        """A file at an absolute path in the sandbox."""
         self.words += ("--perms", f"{mode:o}", "--file", self._numbered(content), path)
 
     def add_filter(self, program: bytes) -> None:
-        """A program for seccomp under which everything in the box runs."""
+        """A program for seccomp under which everything in the sandbox runs."""
         self.words += ("--seccomp", self._numbered(program))
 
     def add_folder(self, folder: Folder, place: str) -> bool:
-        """What is in `folder`, below `place` in the box. False if that is left to `tar`, and then nothing is added."""
+        """What is in `folder`, below `place` in the sandbox. False if `tar` has to make it; nothing is added then."""
         try:
             with tarfile.open(fileobj=io.BytesIO(folder.archive), mode="r:", encoding="utf-8") as archive:
                 members = archive.getmembers()

@@ -114,7 +114,7 @@ def _run(command: list[str], files: list[int], seconds: float, orders: socket.so
     try:
         return process.wait() if _ends(process.pid, seconds, orders) else LATE
     finally:
-        if process.returncode is None:  # bubblewrap's child does not end with it while it makes the box
+        if process.returncode is None:  # bubblewrap's child does not end with it while it makes the sandbox
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 

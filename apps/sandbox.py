@@ -38,11 +38,11 @@ _VISIBLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/op
 _COPIED = ("/etc/ld.so.cache", "/etc/passwd")
 """Files that programs need to start. To copy them takes less time than to mount them."""
 _KILLED = 128 + signal.SIGKILL
-"""How a check ends that was killed."""
+"""The status of a check that was killed."""
 _FILE_TOO_LARGE = 128 + signal.SIGXFSZ
-"""How a check ends that wrote a file beyond its limit."""
+"""The status of a check that wrote a file beyond its limit."""
 _NO_PROGRAM = (126, 127)
-"""How a shell ends that does not find a program, or cannot run it."""
+"""The statuses of a shell that does not find a program, or cannot run it."""
 _NOT_UNPACKED = "the sandbox has no room for the folder, or cannot unpack it"
 _UNPACK = f"""{{ said=$(tar --no-same-owner -m -pxf - 2>&1); }} 2>/dev/null || {{
 echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1; }}; unset said; """
@@ -259,7 +259,7 @@ class Sandbox:
         return self._boxed(place, more, f"{first}{begins}")
 
     def _boxed(self, place: Sequence[str], more: Sequence[str], command: str) -> list[str]:
-        """What runs a shell command in the box.
+        """What runs a shell command in the sandbox.
 
         `place` are the arguments that put the folder there. `more` come when all mounts are there, so that no mount
         goes by a link that they make.

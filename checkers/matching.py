@@ -20,7 +20,9 @@ def told_as_another(paths: Iterable[str]) -> str:
 
 
 def unmatched(tree: Tree, places: Mapping[int, Sequence[str]], could_be: CouldBe) -> int | None:
-    """The first inode for which nothing is left if no thing in `tree` is two inodes. None if all can be there.
+    """Give each inode a thing in `tree` that it could be, and no thing to two inodes.
+
+    Returns the first inode for which no thing is left. None if each inode gets one.
 
     `places` has the paths at which each inode can be, all of them in `tree`. `could_be` is asked only where the answer
     matters, because each look at contents that are not settled may double the work.

@@ -120,7 +120,8 @@ class FileEffect:
     def shown(self, tree: Tree) -> EffectState:
         """A missing name is neither. If the files are still being written, a byte that only one has tells which it is.
 
-        A file without such a byte is the new one if the old one never is without, and cannot be told otherwise.
+        A file without such a byte is the new one if the old one always has one (`is_old_recognised`). Otherwise nobody
+        can tell: UNTOLD.
         """
         found = tree.get(self.path)
         if found is None or found.error:
@@ -262,7 +263,10 @@ def sources_of_writes(entry: Entry) -> frozenset[str]:
 
 
 def _is_kept(states: Collection[Entry], sources: frozenset[str]) -> bool:
-    """Whether there is a place at which all states have a byte of these sources, so that what some did is enough."""
+    """Whether there is a place at which each of the states has a byte of these sources.
+
+    Then such a byte is there, whichever of the states a crash leaves.
+    """
     places = {segment.start for state in states for segment in state.segments}
     return any(all(source_at(state, place) in sources for state in states) for place in places)
 

@@ -5,9 +5,9 @@ Linux 6.19 on a `struct blk_io_trace2` of 64 bytes, and then `pdu_len` bytes tha
 its own and numbers its events there, except for notifications. A trace shows no data, and the older format shows
 write-zeroes as a write. Everything else of a request is there, also PREFLUSH and FUA as they were requested.
 
-A kernel that has the newer format leaves every event with FUA out of the older one. `__blk_add_trace` drops
-every action that is greater than the highest flag of version 1, because it is no event of version 1. That highest flag
-is FUA.
+A kernel that has the newer format leaves every event with FUA out of a trace in the older format. `__blk_add_trace`
+drops every action that is greater than the highest flag of the older format, because this format cannot express such an
+action. That highest flag is FUA.
 """
 
 import struct

@@ -181,7 +181,8 @@ class _Walk:
     def stable(self) -> list[float]:
         """When each write was stable, and when it was completed. Flushes do nothing else.
 
-        A write is stable when a FUA write is completed that it is, or when a flush is that was submitted after it was.
+        A write is stable when a flush is completed that was submitted after the write was completed. A FUA write is
+        stable as soon as it is completed itself.
         """
         serving = self._serving()
         told: list[float] = []
@@ -193,7 +194,10 @@ class _Walk:
         return told
 
     def _serving(self) -> list[tuple[int, float]]:
-        """When flushes were submitted and completed: those behind which none was submitted that ended sooner."""
+        """When flushes were submitted and completed.
+
+        A flush is left out if one that was submitted later was completed no later.
+        """
         serving: list[tuple[int, float]] = []
         flushes = {(each.submitted, completion(each)) for each in self.result.placed if each.request.kind == "flush"}
         for begin, end in sorted(flushes, reverse=True):

@@ -1,8 +1,8 @@
 """The weakest sets of properties under which an application keeps its promises.
 
 A set is enough if the application's check succeeds on every folder that a crash can leave under it. A folder on which
-the check fails shows that one of the properties is needed that do not allow it. So the sets are the hitting sets of
-what is known to fail. Each one is tried until nothing fails under it: then it is enough, and without any of its
+the check fails shows that at least one of the properties that do not allow it is needed. So the sets are the hitting
+sets of what is known to fail. Each one is tried until nothing fails under it: then it is enough, and without any of its
 properties it is not.
 """
 

@@ -1,7 +1,7 @@
 """Hunting: explore every crash state of each of many workloads on one target, and group findings by their cause.
 
 A hunt is large, so only counts are kept of a workload without findings. Of each group, the simplest workload is kept
-with its recording. Recordings are the same in every run, so any other recording can be made again.
+with its recording. Any other recording can be made again. It may then differ a little (docs/exploration.md).
 """
 
 import hashlib

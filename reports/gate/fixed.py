@@ -22,7 +22,7 @@ def sighting_of(part: Part) -> Sighting:
 
 
 def fixed_lines(unseen: Iterable[UnseenLine], parts: Sequence[Part]) -> tuple[FixedLine, ...]:
-    """The lines of failures that are not there any more, of those whose failures no part of a whole gate shows.
+    """Of the `unseen` lines, whose failures no part of a whole gate shows, those whose failures are certainly gone.
 
     A line is fixed only if its failure was ever seen, and if everything was run that could show it: each place where it
     was seen is that of a part, and nothing in any of the parts is left open or not supported.

@@ -1,4 +1,4 @@
-"""Folders that bubblewrap makes: the same as `tar` makes, and only those that cannot lead it out of the box."""
+"""Folders that bubblewrap makes: the same as `tar` makes, and only those that cannot lead it out of the sandbox."""
 
 import gzip
 import tarfile
