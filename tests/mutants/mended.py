@@ -110,12 +110,13 @@ _HEAD = """# Remedies
 
 Does the cause that a page of [findings/](findings/README.md) names have to do with the finding? This page is made by
 `make remedies`. It builds user-mode Linux ({kernel}) with a change of the source for each finding, as small as we could
-make it, of which bits in the kernel's file choose some (`tests/mutants/remedies/`). It runs the page's command on the
-kernel as it is, and on the kernel with this one change.
+make it (`tests/mutants/remedies/`). One kernel has all changes, and bits in its file switch each of them on. The page's
+command is run on the kernel as it is, and on the kernel with this one change.
 
-The changes are evidence for causes, not proofs, and no patches. Some mend the lines that a page blames. Others take the
-case out of a log, or make a commit or a checkpoint of it: then a finding that HOLDS needs the log, and which line of it
-is wrong stays open. Such a change can mend more than one page.
+The changes are evidence for causes, not proofs, and no patches. Some mend the lines that a page blames. Others keep the
+file system from using its log in the case of the finding, or have it make a whole commit or a checkpoint instead. If
+the finding HOLDS then, it needs the log, but which line of the log's code is wrong stays open. Such a change can mend
+more than one page.
 """
 
 _HUNTS = """What stands behind the known findings? Each target is hunted on twice, with the kernel as it is and with
@@ -124,7 +125,7 @@ one that has all remedies at once:
     postcrash hunt --random --target NAME --time TIME --kernel KERNEL
 
 The smallest workload of each group that the first hunt found is run again on the kernel with all remedies, on both
-disks. If it HOLDS there, and is VIOLATED again without remedies, it needs something that the remedies change. All that
-is still there, and all that the second hunt found, follows the table. It may also come from a remedy: what is new has
-to show on the kernel as it is.
+disks. If it HOLDS there, and is VIOLATED again without remedies, it needs something that the remedies change. The
+workloads that are still VIOLATED there, and all that the second hunt found, stand below the table. A remedy may have
+caused some of this. So what is new has to show on the kernel as it is, too.
 """
