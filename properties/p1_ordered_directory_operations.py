@@ -1,15 +1,14 @@
 """P1, ordered directory operations.
 
-An explanation of a tree says of each directory operation that it is not there, there as a whole, or half there. A
-rename is half there if the new name exists but the old one is not gone, or if the old name is gone but the new one is
-missing. P1 is broken if every explanation with the fewest halves has an operation that is visible after one that is not
-wholly there.
+A course says of each directory operation that it is not there, there as a whole, or half there. It leads to the names
+that are found. A rename is half there if the new name exists but the old one is not gone, or if the old name is gone
+but the new one is missing. P1 is broken if every course with the fewest halves has an operation that is visible after
+one that is not wholly there.
 
-An explanation says which file each name stands for. What is found under a name cannot be a file of another type or
-target. If it has bytes of writes, at least one of these writes must have been made to the file. So a file that was
-removed is not mistaken for the new file of its name. If this leaves no explanation, contents are mixed up. P1 does not
-judge this, and then only names are explained. By rename(2), a rename between two links of one file does nothing, and so
-it is always there.
+A course says which file each name stands for. What is found under a name cannot be a file of another type or target. If
+it has bytes of writes, at least one of these writes must have been made to the file. So a file that was removed is not
+mistaken for the new file of its name. If this leaves no course, contents are mixed up. P1 does not judge this, and then
+only names are compared. By rename(2), a rename between two links of one file does nothing, and so it is always there.
 
 So P1 does not object to an effect that the tree cannot show, such as that of `creat A` once `unlink A` has its effect.
 A rename that is half done breaks P1 only if something later is visible. By itself it breaks atomicity, which P1 does
@@ -67,25 +66,23 @@ class OrderedDirectoryOperations:
         before = _names(history.trees[len(history.workload.setup)])
         touched = _last_touch(steps, frozenset(path for t in history.trees for path in t.paths()))
         told = _simplest(steps, before, touched, lambda name, inode: _is_found(history, tree, name, inode))
-        explanation = told or _simplest(
-            steps, before, touched, lambda name, inode: (name in tree) == (inode is not None)
-        )
-        if explanation is None:
+        course = told or _simplest(steps, before, touched, lambda name, inode: (name in tree) == (inode is not None))
+        if course is None:
             names = ", ".join(sorted(path for path in touched if path in tree)) or "none"
             return Judgement(False, True, f"no choice of the operations explains the names that are there: {names}")
-        return _judged(history.workload, indices, explanation)
+        return _judged(history.workload, indices, course)
 
 
-def _judged(workload: Workload, indices: Sequence[int], explanation: "_Explanation") -> Judgement:
-    shown = [place for place, done in enumerate(explanation.choices) if done is not _Done.NOT]
+def _judged(workload: Workload, indices: Sequence[int], course: "_Course") -> Judgement:
+    shown = [place for place, done in enumerate(course.choices) if done is not _Done.NOT]
     relevant = bool(shown) and shown[-1] > 0
-    disorder = _disorder(explanation.choices)
+    disorder = _disorder(course.choices)
     if disorder is None:
         return Judgement(True, relevant, "in order" if relevant else "")
     missing, visible = disorder
     message = (
         f"{operation_at(workload, indices[visible])} is visible, "
-        f"{operation_at(workload, indices[missing])} before it is {explanation.choices[missing].value}"
+        f"{operation_at(workload, indices[missing])} before it is {course.choices[missing].value}"
     )
     return Judgement(False, True, message)
 
@@ -143,7 +140,7 @@ def _is_found(history: History, tree: Tree, name: str, inode: int | None) -> boo
     return not any_from(entry, written - own)
 
 
-# Explaining a tree
+# Courses
 
 
 class _Done(Enum):
@@ -156,13 +153,13 @@ class _Done(Enum):
     PARTLY = "half done (one of the two names is as before, or missing)"
 
 
-class _Explanation(NamedTuple):
+class _Course(NamedTuple):
     names: Names
     choices: tuple[_Done, ...]
 
     @property
     def cost(self) -> tuple[int, bool, int]:
-        """The cost of an explanation. The simpler one has fewer halves, is in order, and has fewer operations."""
+        """The cost of a course. The simpler one has fewer halves, is in order, and has fewer operations."""
         halves = sum(done not in (_Done.NOT, _Done.WHOLE) for done in self.choices)
         visible = sum(done is not _Done.NOT for done in self.choices)
         return halves, _disorder(self.choices) is not None, visible
@@ -176,27 +173,27 @@ def _disorder(choices: Sequence[_Done]) -> tuple[int, int] | None:
     return None if visible is None else (missing, visible)
 
 
-def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int], fits: Fits) -> _Explanation | None:
-    """The explanation with the least cost. None if there is none.
+def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int], fits: Fits) -> _Course | None:
+    """The course with the least cost. None if there is none.
 
-    Among partial explanations that can go on in the same ways, only the simplest is kept. A name that no later
+    Among partial courses that can go on in the same ways, only the simplest is kept. A name that no later
     operation touches must be as found. If each name is used once, there is hardly ever more than one left.
     """
-    partial = [_Explanation(before, ())]
+    partial = [_Course(before, ())]
     for place, step in enumerate(steps):
         settled = [name for name, last in last_touch.items() if last == place]
-        best: dict[tuple[frozenset[tuple[str, int]], bool, bool], _Explanation] = {}
+        best: dict[tuple[frozenset[tuple[str, int]], bool, bool], _Course] = {}
         for old in partial:
             for done, names in _effects(step, old.names):
                 if not all(fits(name, names.get(name)) for name in settled):
                     continue
-                new = _Explanation(names, (*old.choices, done))
+                new = _Course(names, (*old.choices, done))
                 is_all_there = all(choice is _Done.WHOLE for choice in new.choices)
                 key = (frozenset(names.items()), is_all_there, _disorder(new.choices) is None)
                 if key not in best or new.cost < best[key].cost:
                     best[key] = new
         partial = list(best.values())
-    return min(partial, key=lambda explanation: explanation.cost, default=None)
+    return min(partial, key=lambda course: course.cost, default=None)
 
 
 def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
