@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
-from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport, WireObservation
+from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport
 from postcrash.harness.wire import Message, WireError
+from postcrash.model.wire_observation import WireObservation, with_tree
 from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.store.store import StoreError
 from postcrash.targets import RecoveryKind
@@ -115,12 +116,7 @@ def certificates_of(told: Iterable[object]) -> list[Certificate]:
 
 def _with_trees(certificate: Certificate, changed: Callable[[list[Any]], list[Any]]) -> Certificate:
     """The certificate with another tree in each of its observations."""
-    outcomes = []
-    for outcome in certificate.outcomes:
-        shown = outcome.observation
-        if isinstance(shown, dict) and isinstance(shown.get("tree"), list):
-            outcome = replace(outcome, observation={**shown, "tree": changed(shown["tree"])})
-        outcomes.append(outcome)
+    outcomes = (replace(each, observation=with_tree(each.observation, changed)) for each in certificate.outcomes)
     return replace(certificate, outcomes=tuple(outcomes))
 
 

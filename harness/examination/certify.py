@@ -4,14 +4,12 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.guests.events import WireObservation
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.model.segments import BYTES
+from postcrash.model.wire_observation import WireObservation, comparable, settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def certify(
         interval = known[certificate.index]
         choices, predicted = _covered_state(certificate, interval, chance)
         executed = machine.execute(source, interval.index, choices, certificate.recover.by_kernel())
-        yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed.observation))
+        yield Trial(interval.index, tuple(choices), *comparable(predicted, executed.observation))
 
 
 def _check_intervals(source: Source, certificates: list[Certificate], known: dict[int, Interval]) -> None:
@@ -122,44 +120,3 @@ def _weighted(weights: list[int], chance: random.Random) -> int:
             return version
         drawn -= weight
     raise AssertionError("drawn below the sum of the weights")
-
-
-def settled(observation: WireObservation, chosen: dict[int, int]) -> WireObservation:
-    """A wire observation with the `chosen` version of each component. Adjacent segments of one source are joined."""
-    if observation is None or observation["tree"] is None:
-        return observation
-    tree = [
-        {**entry, "segments": _joined(entry["segments"], chosen)} if "segments" in entry else entry
-        for entry in observation["tree"]
-    ]
-    return {**observation, "tree": tree}
-
-
-def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
-    joined: list[list[Any]] = []
-    for segment in segments:
-        parts = segment["versions"][chosen[segment["component"]]] if isinstance(segment, dict) else [segment]
-        for start, end, source in parts:
-            if joined and source.startswith(BYTES) and joined[-1][2].startswith(BYTES):
-                joined[-1][1:] = [end, joined[-1][2] + source[len(BYTES) :]]
-            elif joined and joined[-1][2] == source:
-                joined[-1][1] = end
-            else:
-                joined.append([start, end, source])
-    return joined
-
-
-def _comparable(*observations: WireObservation) -> Iterator[WireObservation]:
-    """Leave out hashes, because contents that are looked up on the host have none, and logs unless all are whole."""
-    whole = all(each is None or each.get("klog_whole") for each in observations)
-    unlike = () if whole else ("klog", "klog_whole")
-    for each in observations:
-        yield (
-            None
-            if each is None
-            else {
-                **{name: value for name, value in each.items() if name not in unlike},
-                "tree": each["tree"]
-                and [{name: value for name, value in entry.items() if name != "hash"} for entry in each["tree"]],
-            }
-        )

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from postcrash._core import BELOW, Recording, write_state
 from postcrash.checkers import recovery
@@ -20,6 +19,7 @@ from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.events import IntervalReport, RecoveredState
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
+from postcrash.model.wire_observation import settled_below
 from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind
@@ -73,22 +73,7 @@ class FirstCrash:
 def first_observation(within: RecoveredState, choices: Choices) -> Observation:
     """What the interrupted recovery would have shown, in the crash states that an execution stands for."""
     chosen = {component - BELOW: version for component, version in choices if component >= BELOW}
-    wire = within.observation
-    tree = [
-        {**entry, "segments": list(_above(entry["segments"], chosen))} if "segments" in entry else entry
-        for entry in wire["tree"] or []
-    ]
-    return Observation.from_wire({**wire, "tree": None if wire["tree"] is None else tree})
-
-
-def _above(segments: list[Any], chosen: dict[int, int]) -> Iterator[Any]:
-    for segment in segments:
-        if not isinstance(segment, dict):
-            yield segment
-        elif segment["component"] in chosen:
-            yield from segment["versions"][chosen[segment["component"]]]
-        else:
-            yield {**segment, "component": segment["component"] + BELOW}
+    return Observation.from_wire(settled_below(within.observation, chosen, BELOW))
 
 
 def image_of(recording: Path) -> Path:

@@ -4,10 +4,9 @@ from itertools import product
 
 from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.certify import settled
 from postcrash.harness.examination.judges import Judge
-from postcrash.harness.guests.events import WireObservation
 from postcrash.model import History, Observation, Verdict, Workload
+from postcrash.model.wire_observation import WireObservation, open_components, settled
 
 JUDGED_MAX = 20_000
 """The most observations that are judged. If there are more, nothing is counted."""
@@ -46,7 +45,7 @@ class _Count:
         known: dict[int, bool] = {}
         for fixed, outcome in certificate.executions:
             wire = certificate.outcomes[outcome].observation
-            open_ = _open(wire)
+            open_ = open_components(wire)
             if not open_ and outcome not in known:
                 known[outcome] = self._breaks(history, wire)
             if not open_:
@@ -64,10 +63,3 @@ class _Count:
         if wire is None:
             return False
         return self._judge.opinion(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED
-
-
-def _open(wire: WireObservation) -> dict[int, int]:
-    """The components that the observation leaves open, each with the number of its versions."""
-    entries = (wire or {}).get("tree") or []
-    parts = [part for entry in entries for part in entry.get("segments", ()) if isinstance(part, dict)]
-    return {part["component"]: len(part["versions"]) for part in parts}

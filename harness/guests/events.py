@@ -2,18 +2,17 @@
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
 from postcrash.harness.errors import InfrastructureError, LostAtWork
 from postcrash.harness.wire import Message, WireError
 from postcrash.model.validation import shown
+from postcrash.model.wire_observation import WireObservation, is_mounted
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.records import Choices
 
-WireObservation = Any
-"""The agent's report on a recovery: decoded JSON, which `Observation.from_wire` checks. None: the guest was lost."""
 Execution = tuple[Choices, int]
 """The choices of a recovery, and the number of its outcome."""
 Count = Annotated[int, BeforeValidator(lambda wire: int(wire) if isinstance(wire, str) else wire)]
@@ -178,7 +177,7 @@ class ExecutionReport(Message):
     @property
     def is_mounted(self) -> bool:
         """Whether the mount succeeded. It did not where the guest was lost."""
-        return self.observation is not None and not self.observation["mount_errno"]
+        return is_mounted(self.observation)
 
 
 @dataclass(frozen=True, slots=True)

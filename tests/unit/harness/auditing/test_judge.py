@@ -8,7 +8,6 @@ import pytest
 
 from postcrash.apps import Application, Folder
 from postcrash.harness.auditing.judge import ApplicationJudge
-from postcrash.harness.examination.certify import settled
 from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
 
 RAN = parse_workload("run put\nsays one\nsays two\nends\n", "w")
@@ -85,10 +84,3 @@ def test_checks_end_with_their_time(tmp_path: Path) -> None:
 
 def test_what_does_not_mount_is_undecided(asked: ApplicationJudge) -> None:
     assert asked.opinion(History(RAN, 2, 2), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED
-
-
-def test_a_prediction_joins_bytes_as_the_kernel_reads_them() -> None:
-    choice = {"start": 1, "end": 2, "component": 0, "versions": [[[1, 2, "bytes:00"]], [[1, 2, "bytes:ff"]]]}
-    tree = [{"path": "f", "segments": [[0, 1, "bytes:00"], choice, [2, 3, "bytes:11"]]}]
-    assert settled({"tree": tree}, {0: 1})["tree"][0]["segments"] == [[0, 3, "bytes:00ff11"]]
-    assert settled({"tree": tree}, {0: 0})["tree"][0]["segments"] == [[0, 3, "bytes:000011"]]
