@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from postcrash.model import Entry, EntryType, History, Tree, Workload, all_from, any_from, source_at
 from postcrash.properties.wording import shown_bytes
 
-Names = tuple[str, ...]
+_Names = tuple[str, ...]
 
 
 class EffectState(Enum):
@@ -146,8 +146,8 @@ class OfFile:
 
     path: str
     inode: int
-    names: Names
-    own: Names
+    names: _Names
+    own: _Names
 
     def has_name(self, tree: Tree) -> bool:
         """Whether the file can be found at all."""
@@ -174,7 +174,7 @@ class BytesEffect(OfFile):
     with the type and size of another file that ever has the name.
     """
 
-    telling: Names
+    telling: _Names
     others: frozenset[tuple[str, EntryType, int]]
     start: int
     end: int
@@ -423,7 +423,7 @@ class _Finder:
             if self._is_changed(list(found)):
                 yield AttributeEffect(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
 
-    def _others(self, names: Names, inode: int) -> frozenset[tuple[str, EntryType, int]]:
+    def _others(self, names: _Names, inode: int) -> frozenset[tuple[str, EntryType, int]]:
         """The names with the type and size of each other file that ever has one of them, in each of its states."""
         others = {(name, tree[name].inode) for name in names for tree in self._trees if name in tree}
         return frozenset(

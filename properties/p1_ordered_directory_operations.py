@@ -27,7 +27,7 @@ from postcrash.properties.family import D_AND_E, family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at
 
-Names = Mapping[str, int]
+_Names = Mapping[str, int]
 """The inodes that names stand for, as numbered in the history's trees."""
 Fits = Callable[[str, int | None], bool]
 """Whether what is found under a name can be this inode. None means that nothing is found."""
@@ -107,7 +107,7 @@ def _step(history: History, index: int) -> _Step:
     return _Step(operation, history.trees[index][operation.path].inode if operation.is_held else 0)
 
 
-def _names(tree: Tree) -> Names:
+def _names(tree: Tree) -> _Names:
     return {path: tree[path].inode for path in tree.paths()}
 
 
@@ -154,7 +154,7 @@ class _Done(Enum):
 
 
 class _Course(NamedTuple):
-    names: Names
+    names: _Names
     choices: tuple[_Done, ...]
 
     @property
@@ -173,7 +173,7 @@ def _disorder(choices: Sequence[_Done]) -> tuple[int, int] | None:
     return None if visible is None else (missing, visible)
 
 
-def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int], fits: Fits) -> _Course | None:
+def _simplest(steps: Sequence[_Step], before: _Names, last_touch: dict[str, int], fits: Fits) -> _Course | None:
     """The course with the least cost. None if there is none.
 
     Among partial courses that can go on in the same ways, only the simplest is kept. A name that no later
@@ -196,7 +196,7 @@ def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int],
     return min(partial, key=lambda course: course.cost, default=None)
 
 
-def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
+def _effects(step: _Step, names: _Names) -> Iterator[tuple[_Done, _Names]]:
     """What the operation can leave of `names`, as far as it could take effect there at all."""
     yield _Done.NOT, names
     naming, path, to = step.operation.form.naming, step.operation.path, step.operation.to
@@ -213,7 +213,7 @@ def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
         yield from _exchanged(names, path, to)
 
 
-def _renamed(names: Names, path: str, to: str) -> Iterator[tuple[_Done, Names]]:
+def _renamed(names: _Names, path: str, to: str) -> Iterator[tuple[_Done, _Names]]:
     if names.get(to) == names[path]:
         yield _Done.WHOLE, names
         return
@@ -223,7 +223,7 @@ def _renamed(names: Names, path: str, to: str) -> Iterator[tuple[_Done, Names]]:
     yield _Done.OLD_GONE, left
 
 
-def _exchanged(names: Names, path: str, to: str) -> Iterator[tuple[_Done, Names]]:
+def _exchanged(names: _Names, path: str, to: str) -> Iterator[tuple[_Done, _Names]]:
     left = _without(_without(names, path), to)
     first, second = _moved(names, path, to), _moved(names, to, path)
     yield _Done.WHOLE, {**left, **first, **second}
@@ -233,11 +233,11 @@ def _exchanged(names: Names, path: str, to: str) -> Iterator[tuple[_Done, Names]
     yield _Done.PARTLY, {**left, **second}
 
 
-def _without(names: Names, root: str) -> dict[str, int]:
+def _without(names: _Names, root: str) -> dict[str, int]:
     return {name: inode for name, inode in names.items() if not _is_within(name, root)}
 
 
-def _moved(names: Names, root: str, to: str) -> dict[str, int]:
+def _moved(names: _Names, root: str, to: str) -> dict[str, int]:
     """`root` and everything in it, with `root` renamed to `to`."""
     return {to + name[len(root) :]: inode for name, inode in names.items() if _is_within(name, root)}
 

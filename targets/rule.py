@@ -6,9 +6,9 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
-Words = Annotated[tuple[Text, ...], Field(max_length=100)]
-Sentence = Annotated[Text, Field(min_length=1)]
+TomlText = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
+TomlWords = Annotated[tuple[TomlText, ...], Field(max_length=100)]
+Sentence = Annotated[TomlText, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -23,12 +23,12 @@ class Rule:
 
     statement: Sentence
     source: Sentence
-    promises: Words = ()
-    denies: Words = ()
-    types: Words = ()
-    options: Words = ()
-    unless: Words = ()
-    models: Words = ()
+    promises: TomlWords = ()
+    denies: TomlWords = ()
+    types: TomlWords = ()
+    options: TomlWords = ()
+    unless: TomlWords = ()
+    models: TomlWords = ()
 
     @model_validator(mode="after")
     def _has_one_side(self) -> Self:

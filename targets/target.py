@@ -10,9 +10,9 @@ from pydantic.dataclasses import dataclass
 
 from postcrash.targets.mount import Mount
 from postcrash.targets.recovery_kind import RecoveryKind
-from postcrash.targets.rule import Rule, Text, Words
+from postcrash.targets.rule import Rule, TomlText, TomlWords
 
-Command = Annotated[Words, Field(min_length=1)]
+Command = Annotated[TomlWords, Field(min_length=1)]
 _INODES = "-N"
 """mke2fs: the number of inodes follows."""
 
@@ -36,23 +36,23 @@ class Target:
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-    title: Text
+    title: TomlText
     fstype: Annotated[str, Field(pattern=r"^[a-z0-9]{1,16}$")]
     mkfs: Command
-    options: Text = ""
-    helper: Words = ()
-    fsck: Words = ()
-    repair: Words = ()
+    options: TomlText = ""
+    helper: TomlWords = ()
+    fsck: TomlWords = ()
+    repair: TomlWords = ()
     needs_repair: Annotated[bool, Field(strict=True)] = False
     size_mib: Annotated[int, Field(ge=1, strict=True)]
     garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
-    package: Text
+    package: TomlText
     aged_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
-    source: Text
+    source: TomlText
     checks_data: Annotated[bool, Field(strict=True)] = False
-    recover_options: Text = ""
+    recover_options: TomlText = ""
     rules: Annotated[dict[str, Rule], Field(max_length=100)] = field(default_factory=dict, hash=False)
-    modules: Words = ()
+    modules: TomlWords = ()
     supervisor: Literal["", "xsync"] = ""
 
     @property

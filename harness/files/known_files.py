@@ -20,7 +20,7 @@ from typing import Any
 from postcrash.harness.files.output import replacing
 from postcrash.harness.files.places import cache_folder
 
-State = list[list[int]]
+FileStates = list[list[int]]
 """Device, inode, size, and times of the last change (ns) of each file."""
 ANSWERS_MAX = 8192
 """The oldest answers are forgotten if there are more."""
@@ -33,7 +33,7 @@ class KnownFiles:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._answers = _read(place)
-        self._new: dict[str, tuple[State, str]] = {}
+        self._new: dict[str, tuple[FileStates, str]] = {}
 
     def ask(self, question: str, files: tuple[Path, ...], find_out: Callable[[], str]) -> str:
         """The answer to a question about files. If it is not known of the files as they are, it is found out.
@@ -84,7 +84,7 @@ def _are_there(key: str) -> bool:
     return all(os.path.exists(file) for file in key.split("\0")[1:])
 
 
-def _read(place: Path) -> dict[str, tuple[State, str]]:
+def _read(place: Path) -> dict[str, tuple[FileStates, str]]:
     try:
         told: Any = json.loads(place.read_bytes())
         return {str(key): (state, answer) for key, (state, answer) in told.items() if isinstance(answer, str)}

@@ -17,11 +17,11 @@ from postcrash.model.places_in_toml import line_of
 from postcrash.model.validation import TomlError, place_of, read_toml, shown
 from postcrash.properties import UnknownPropertyError, properties_named
 from postcrash.reports.gate.failure_text import plural
-from postcrash.reports.gate.run import Kind
+from postcrash.reports.gate.run import PartKind
 from postcrash.reports.text import cut
 from postcrash.workloads import Setup
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[PartKind, ...] = get_args(PartKind)
 _CONTROLS = r"[\u0000-\u001f\u007f-\u009f]"
 """Control characters, for regular expressions of Python and of JSON Schema."""
 
@@ -89,7 +89,7 @@ _IS_SET = Field(json_schema_extra={"uniqueItems": True})
 
 Name = Annotated[str, AfterValidator(_without_controls), Field(json_schema_extra={"not": {"pattern": _CONTROLS}})]
 KernelNames = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, AfterValidator(_once)]
-Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
+_Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
 ModelName = Annotated[Name, AfterValidator(_model)]
 Models = Annotated[tuple[ModelName, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
 Time = Annotated[str, AfterValidator(_time)]
@@ -105,7 +105,7 @@ class _Section(BaseModel):
 class PartSettings(_Section):
     """What a part may say for itself, and the file for all parts that do not."""
 
-    targets: Names | None = None
+    targets: _Names | None = None
     """File systems: names of the catalogue, `all`, or TOML files."""
     kernels: KernelNames | None = None
     """Names of `postcrash kernels list`, versions, or files; empty for the one that is used without a name."""
@@ -181,7 +181,7 @@ class ApplicationPart(PartSettings):
 PartSection = PropertiesPart | HuntPart | RandomPart | CorpusPart | ApplicationPart
 
 
-def kind_of(section: Any) -> Kind | None:
+def kind_of(section: Any) -> PartKind | None:
     """What a part runs: the one of `KINDS` that it names. None if it names none, or several."""
     settings = section if isinstance(section, dict) else getattr(type(section), "model_fields", ())
     named = [kind for kind in KINDS if kind in settings]
@@ -191,7 +191,7 @@ def kind_of(section: Any) -> Kind | None:
 class GateFile(PartSettings):
     """The whole file."""
 
-    targets: Names
+    targets: _Names
     """File systems of all parts that name none: names of the catalogue, `all`, or TOML files."""
     kernels: KernelNames = ()
     """Kernels of all parts that name none; empty for the one that is used without a name."""

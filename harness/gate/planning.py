@@ -39,7 +39,7 @@ from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Workload
 from postcrash.model.validation import shown
 from postcrash.properties import properties_named
-from postcrash.reports.gate.run import Kind, PartKey
+from postcrash.reports.gate.run import PartKey, PartKind
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
@@ -61,7 +61,7 @@ class PlannedPart:
     """
 
     name: str
-    kind: Kind
+    kind: PartKind
     target: Target
     kernel: Kernel | None
     kernel_name: str

@@ -16,7 +16,7 @@ ANNOTATIONS_MAX = 10
 _TITLE_MAX = 200
 _TEXT_MAX = 4000
 _PARTS_MAX = 10
-Level = Literal["error", "warning", "notice"]
+_Level = Literal["error", "warning", "notice"]
 
 
 def github(run: GateRun) -> Iterator[str]:
@@ -26,7 +26,7 @@ def github(run: GateRun) -> Iterator[str]:
     shown = groups if len(groups) <= room else groups[: room - 1]
     yield from map(_of_group, shown)
     if left_out := groups[len(shown) :]:
-        level: Level = "error" if left_out[0].shown.is_violated else "warning"
+        level: _Level = "error" if left_out[0].shown.is_violated else "warning"
         title = f"{plural(len(left_out), 'more cause')}"
         yield _command(level, title, "The summary of this run and its JSON have all of them.")
     if run.fixed:
@@ -45,7 +45,7 @@ def _fixed(lines: Sequence[FixedLine], baseline: str) -> str:
     return "\n".join([f"{one_line(baseline)} accepts failures that are not there any more:", *map(fixed_line, lines)])
 
 
-def _command(level: Level, title: str, text: str) -> str:
+def _command(level: _Level, title: str, text: str) -> str:
     return f"::{level} title={_property(cut(title, _TITLE_MAX))}::{_data(cut(text, _TEXT_MAX))}"
 
 

@@ -35,7 +35,7 @@ _TEXT_MAX = 300
 _OPERATIONS_MAX = 1500
 _HEADER = ("part", "target", "kernel", "device model", "verdict", "new", "undecided", "known")
 _COVERED = ("workloads", "crash states", "recoveries")
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 def markdown(run: GateRun) -> str:
@@ -68,19 +68,19 @@ def _row(part: Part) -> str:
     return markdown_row([*place, f"{part.gated.symbol} {part.gated.name}", *sorts_of, *numbers])
 
 
-def _section(title: str, items: Sequence[Item], shown: Callable[[Item], Iterator[str]]) -> Iterator[str]:
+def _section(title: str, items: Sequence[_Item], shown: Callable[[_Item], Iterator[str]]) -> Iterator[str]:
     """A heading and the items, or nothing if there are none."""
     if items:
         yield from (f"## {title}", "", *_items(items, shown))
 
 
-def _folded(title: str, items: Sequence[Item], shown: Callable[[Item], Iterator[str]]) -> Iterator[str]:
+def _folded(title: str, items: Sequence[_Item], shown: Callable[[_Item], Iterator[str]]) -> Iterator[str]:
     """The same behind a line that one clicks."""
     if items:
         yield from ("<details>", f"<summary>{title}</summary>", "", *_items(items, shown), "</details>", "")
 
 
-def _items(items: Sequence[Item], shown: Callable[[Item], Iterator[str]]) -> Iterator[str]:
+def _items(items: Sequence[_Item], shown: Callable[[_Item], Iterator[str]]) -> Iterator[str]:
     for item in items[:ITEMS_MAX]:
         yield from shown(item)
     yield ""

@@ -43,7 +43,7 @@ def _fitting(value: object, info: ValidationInfo) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_fitting), Field(max_length=TEXT_MAX)]
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
 States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
 """A number of crash states, as decimal text, because it is too large for JSON's readers."""
 ShardName = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
@@ -51,7 +51,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256."""
 FindingId = Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")]
 VerdictName = Literal["holds", "undecided", "violated"]
-Kind = Literal["properties", "hunt", "random", "corpus", "application"]
+PartKind = Literal["properties", "hunt", "random", "corpus", "application"]
 PartKey = tuple[str, str, str, str]
 """What tells a part of a run from the others: its name, target, kernel and device model."""
 
@@ -63,7 +63,7 @@ class _Record(BaseModel):
 class Share(_Record):
     """How often something was seen again: `failed` of `runs` times."""
 
-    failed: Count
+    failed: _Count
     runs: Annotated[int, Field(ge=1, lt=2**31)]
 
 
@@ -91,11 +91,11 @@ class Failure(_Record):
     """This workload in the `.ops` language, or the command of an application."""
     file: Text = ""
     """The workload's file, as seen from the folder of the gate's file; empty if it has none."""
-    workloads: Count = 1
+    workloads: _Count = 1
     """How many workloads fail in this way."""
     known: Text | None = None
     """Why the failure is accepted, as the baseline says; None if the baseline does not know it."""
-    known_in: Count | None = None
+    known_in: _Count | None = None
     """The most workloads in which it is accepted; None: in any number."""
     states: Share | None = None
     """How often the crash state failed when it was recovered again; None if it was not tried."""
@@ -158,7 +158,7 @@ class PartHead(_Record):
     """One section of the gate's file on one target, kernel and device model, without its failures."""
 
     name: Text
-    kind: Kind
+    kind: PartKind
     target: Text
     kernel: Text
     model: Text
@@ -167,25 +167,25 @@ class PartHead(_Record):
     """A digest of what the part runs and expects, with all its shards. It is another one if the section is changed."""
     verdict: VerdictName
     """The verdict on all that was run, whatever the baseline says."""
-    workloads: Count = 0
+    workloads: _Count = 0
     """Workloads that were run."""
-    not_run: Count = 0
+    not_run: _Count = 0
     """Workloads that there was no time for."""
     states: States = "0"
     """Crash states that were covered, of `states_total`; a state counts once for each instant."""
     states_total: States = "0"
     """All crash states."""
-    instants: Count = 0
-    recoveries: Count = 0
+    instants: _Count = 0
+    recoveries: _Count = 0
     """Recoveries that were run."""
-    remembered: Count = 0
+    remembered: _Count = 0
     """Recoveries that an earlier one answers."""
-    outcomes: Count = 0
+    outcomes: _Count = 0
     """Different observations, summed over workloads."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    tested: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    tested: dict[Text, _Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
     """For each judge, the number of workloads in which it was put to the test."""
-    lacking: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    lacking: dict[Text, _Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
     """Operations that the file system does not have, with the number of workloads that were left out for it."""
     hold: dict[Text, Text | None] = Field(default_factory=dict, max_length=ITEMS_MAX)
     """Properties that must hold, as the gate's file says. With each, why the baseline accepts that no workload puts it

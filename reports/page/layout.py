@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from postcrash.reports.page.report import Column, HeatMap, Row, Square
+from postcrash.reports.page.report import HeatMap, Square, TableColumn, TableRow
 
 ACROSS_MAX = 20
 """So many places stand beside each other however few rows there are."""
@@ -88,18 +88,18 @@ def _targets_down(heat_map: HeatMap) -> Layout:
         lines=tuple(
             Line(
                 Heading(target, target=target, kernel=None if several else kernels[0]),
-                tuple(cells.get((row.name, Column(target, kernel))) for row, kernel in asked),
+                tuple(cells.get((row.name, TableColumn(target, kernel))) for row, kernel in asked),
             )
             for target in dict.fromkeys(at.target for at in heat_map.columns)
         ),
     )
 
 
-def _of_row(row: Row, span: int = 1) -> Heading:
+def _of_row(row: TableRow, span: int = 1) -> Heading:
     return Heading(row.name, row.title, judges=row.judges, span=span)
 
 
-def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, Column], NumberedSquare | None]]:
+def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, TableColumn], NumberedSquare | None]]:
     """By the row's name and the place."""
     several = heat_map.has_kernels
     number = 0

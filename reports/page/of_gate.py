@@ -7,7 +7,7 @@ from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import fixed_line, plural, unexplained
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import Column, HeatMap, Listing, Report, ReportEntry, Row, Square, Tile
+from postcrash.reports.page.report import HeatMap, Listing, Report, ReportEntry, Square, TableColumn, TableRow, Tile
 
 TITLE = "Gate"
 NOTES_MAX = 20
@@ -64,7 +64,7 @@ def _heat_map(run: GateRun) -> HeatMap:
     columns = tuple(sorted(dict.fromkeys(map(_column, run.parts)), key=lambda column: targets.index(column.target)))
     parts = {(part.name, _column(part)): part for part in run.parts}
     rows = (
-        Row(
+        TableRow(
             name=name,
             title=next(part.kind for part in run.parts if part.name == name),
             statement="",
@@ -83,8 +83,8 @@ def _heat_map(run: GateRun) -> HeatMap:
     )
 
 
-def _column(part: Part) -> Column:
-    return Column(part.target, part.kernel + ("" if part.model == "cache" else f", {part.model}"))
+def _column(part: Part) -> TableColumn:
+    return TableColumn(part.target, part.kernel + ("" if part.model == "cache" else f", {part.model}"))
 
 
 def _judges(part: Part) -> list[str]:

@@ -8,7 +8,7 @@ from postcrash.properties import PROPERTIES
 from postcrash.properties.adversary import MARKS, Adversary
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import Column, HeatMap, Listing, Report, ReportEntry, Row, Square, Tile
+from postcrash.reports.page.report import HeatMap, Listing, Report, ReportEntry, Square, TableColumn, TableRow, Tile
 from postcrash.reports.store.records import Cell, Finding
 from postcrash.reports.tables import grid, table
 from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix
@@ -68,9 +68,9 @@ def _heat_map(matrix: Matrix, cells: _Cells) -> HeatMap:
     known = {each.name: each for each in PROPERTIES}
     targets = dict.fromkeys(cell.target for cell in matrix.cells)
     changed = {(place.prop, place.target) for place in matrix.changes}
-    columns = tuple(Column(target, column.name) for target in targets for column in matrix.columns)
+    columns = tuple(TableColumn(target, column.name) for target in targets for column in matrix.columns)
     rows = (
-        Row(
+        TableRow(
             name=name,
             title=known[name].title if name in known else "",
             statement=f"{known[name].statement} ({known[name].source})" if name in known else "",

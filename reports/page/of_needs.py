@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.page.report import SIGNS, Column, HeatMap, Listing, Report, ReportEntry, Row, Square, Tile
+from postcrash.reports.page.report import (
+    SIGNS,
+    HeatMap,
+    Listing,
+    Report,
+    ReportEntry,
+    Square,
+    TableColumn,
+    TableRow,
+    Tile,
+)
 from postcrash.reports.tables.needs import LEGEND, NeedsCell, NeedsRow
 
 TITLE = "What applications need, and what file systems give"
@@ -74,9 +84,9 @@ def _heat_map(rows: Sequence[NeedsRow], cells: Sequence[NeedsCell], kernel: str)
     return HeatMap(
         heading=f"Applications on file systems, {kernel}",
         rows_are="application",
-        columns=tuple(Column(target, kernel) for target in targets),
+        columns=tuple(TableColumn(target, kernel) for target in targets),
         rows=tuple(
-            Row(
+            TableRow(
                 name=row.application,
                 title="",
                 statement="",

@@ -37,7 +37,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of the heat map."""
 
     target: str
@@ -84,7 +84,7 @@ class Square:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A row of the heat map. `judges` are those that it is about. A square is None if the question was not asked."""
 
     name: str
@@ -100,8 +100,8 @@ class HeatMap:
 
     heading: str
     rows_are: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
     headings: tuple[str, ...]
     notes: tuple[str, ...] = ()
 

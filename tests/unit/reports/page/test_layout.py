@@ -1,19 +1,19 @@
 """How a heat map of many places stands on the page."""
 
 from postcrash.reports.page.layout import ACROSS_MAX, Layout, lay_out
-from postcrash.reports.page.report import Column, HeatMap, Row, Square
+from postcrash.reports.page.report import HeatMap, Square, TableColumn, TableRow
 
 
 def heat_map(targets: int, kernels: tuple[str, ...], rows: int) -> HeatMap:
     """All squares are there but those of the last target on the last kernel."""
-    columns = tuple(Column(f"t{number}", kernel) for number in range(targets) for kernel in kernels)
+    columns = tuple(TableColumn(f"t{number}", kernel) for number in range(targets) for kernel in kernels)
     last = columns[-1]
     return HeatMap(
         heading="all",
         rows_are="property",
         columns=columns,
         rows=tuple(
-            Row(
+            TableRow(
                 name=f"P{number}",
                 title=f"title {number}",
                 statement="",
