@@ -55,7 +55,7 @@ class SimulationError(ValueError):
         self.errno_name = errno_name
 
 
-class _Refused(Exception):
+class _Refusal(Exception):
     """The current operation fails with this errno name, and perhaps for this reason."""
 
 
@@ -71,7 +71,7 @@ def simulate(workload: Workload) -> list[Tree]:
             raise SimulationError(operation, "ENOSYS", "what a program does is not known before it runs")
         try:
             changes = _HANDLERS[operation.word](trees[-1], operation, inode)
-        except _Refused as refusal:
+        except _Refusal as refusal:
             raise SimulationError(operation, *refusal.args) from None
         trees.append(trees[-1].changed(changes))
     return trees
@@ -86,9 +86,9 @@ def _check_parent(tree: Tree, path: str) -> None:
     for count in range(1, len(parts) + 1):
         entry = tree.get("/".join(parts[:count]))
         if entry is None:
-            raise _Refused("ENOENT")
+            raise _Refusal("ENOENT")
         if entry.type != "dir":
-            raise _Refused("ELOOP" if entry.type == "symlink" else "ENOTDIR")
+            raise _Refusal("ELOOP" if entry.type == "symlink" else "ENOTDIR")
 
 
 def _existing(tree: Tree, path: str) -> Entry:
@@ -97,36 +97,36 @@ def _existing(tree: Tree, path: str) -> Entry:
     _check_parent(tree, path)
     entry = tree.get(path)
     if entry is None:
-        raise _Refused("ENOENT")
+        raise _Refusal("ENOENT")
     return entry
 
 
 def _held(tree: Tree, handle: str) -> Entry:
     if handle not in tree.held:
-        raise _Refused("EBADF", f"{handle} is not open")
+        raise _Refusal("EBADF", f"{handle} is not open")
     return tree.held[handle]
 
 
 def _check_new(tree: Tree, path: str) -> None:
     _check_parent(tree, path)
     if path in tree:
-        raise _Refused("EEXIST")
+        raise _Refusal("EEXIST")
 
 
 def _opened(tree: Tree, path: str) -> Entry:
     """A file or directory. Symbolic links are not followed. Special files are refused: to open a fifo would wait."""
     entry = _existing(tree, path)
     if entry.type == "symlink":
-        raise _Refused("ELOOP")
+        raise _Refusal("ELOOP")
     if entry.type not in ("file", "dir"):
-        raise _Refused("EPERM", "special files are not opened")
+        raise _Refusal("EPERM", "special files are not opened")
     return entry
 
 
 def _file(tree: Tree, path: str) -> Entry:
     entry = _opened(tree, path)
     if entry.type == "dir":
-        raise _Refused("EISDIR")
+        raise _Refusal("EISDIR")
     return entry
 
 
@@ -179,23 +179,23 @@ def _mknod(tree: Tree, operation: Operation, inode: int) -> Changes:
 def _rmdir(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _existing(tree, operation.path)
     if entry.type != "dir":
-        raise _Refused("ENOTDIR")
+        raise _Refusal("ENOTDIR")
     _check_empty(tree, operation.path)
     return {operation.path: None}
 
 
 def _check_empty(tree: Tree, directory: str) -> None:
     if any(is_below(path, directory) for path in tree.paths()):
-        raise _Refused("ENOTEMPTY")
+        raise _Refusal("ENOTEMPTY")
 
 
 def _link(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _existing(tree, operation.path)
     _check_new(tree, operation.to)
     if entry.nlink is None:
-        raise _Refused("EPERM")
+        raise _Refusal("EPERM")
     if not entry.nlink and not entry.is_linkable:
-        raise _Refused("ENOENT", "the file has lost its last name")
+        raise _Refusal("ENOENT", "the file has lost its last name")
     linked = replace(entry, nlink=entry.nlink + 1, is_linkable=False)
     return {name: replace(linked, path=name) for name in (*_names(tree, entry.inode), operation.to)}
 
@@ -203,7 +203,7 @@ def _link(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _unlink(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _existing(tree, operation.path)
     if entry.type == "dir":
-        raise _Refused("EISDIR")
+        raise _Refusal("EISDIR")
     return _without_name(tree, entry)
 
 
@@ -213,7 +213,7 @@ def _rename(tree: Tree, operation: Operation, _inode: int) -> Changes:
     _check_parent(tree, new)
     entry = _existing(tree, old)
     if is_below(new, old):
-        raise _Refused("EINVAL")
+        raise _Refusal("EINVAL")
     replaced = tree.get(new)
     if replaced is not None and replaced.inode == entry.inode:
         return {}
@@ -225,12 +225,12 @@ def _rename(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _replaced(tree: Tree, entry: Entry, replaced: Entry) -> dict[str, Entry | None]:
     if replaced.type != "dir":
         if entry.type == "dir":
-            raise _Refused("ENOTDIR")
+            raise _Refusal("ENOTDIR")
         return _without_name(tree, replaced)
     if is_below(entry.path, replaced.path):
-        raise _Refused("ENOTEMPTY")
+        raise _Refusal("ENOTEMPTY")
     if entry.type != "dir":
-        raise _Refused("EISDIR")
+        raise _Refusal("EISDIR")
     _check_empty(tree, replaced.path)
     return {replaced.path: None}
 
@@ -242,7 +242,7 @@ def _exchange(tree: Tree, operation: Operation, _inode: int) -> Changes:
     _existing(tree, first)
     _existing(tree, second)
     if is_below(first, second) or is_below(second, first):
-        raise _Refused("EINVAL")
+        raise _Refusal("EINVAL")
     taken_first, put_second = _moved(tree, first, second)
     taken_second, put_first = _moved(tree, second, first)
     return {**taken_first, **taken_second, **put_first, **put_second}
@@ -263,7 +263,7 @@ def _tmpfile(tree: Tree, operation: Operation, inode: int) -> Changes:
 def _hold(tree: Tree, operation: Operation, entry: Entry) -> Changes:
     handle = HANDLE + operation.path
     if handle in tree.held:
-        raise _Refused("EEXIST", f"{handle} is open already")
+        raise _Refusal("EEXIST", f"{handle} is open already")
     return {handle: replace(entry, path=handle)}
 
 
@@ -277,7 +277,7 @@ def _close(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
     size = segments[-1].end if segments else 0
     if size > FILE_BYTES_MAX:
-        raise _Refused("EFBIG", f"no more than {FILE_BYTES_MAX} bytes of a file are read after a crash")
+        raise _Refusal("EFBIG", f"no more than {FILE_BYTES_MAX} bytes of a file are read after a crash")
     _check_told(segments)
     return _every_name(tree, replace(entry, segments=segments, size=size))
 
@@ -295,7 +295,7 @@ def _check_told(segments: Segments) -> None:
             max(start, (end - 1) // SECTOR_BYTES * SECTOR_BYTES),
         }
         if any(after - before < MOVED_BYTES_MIN for before, after in pairwise(sorted(edges))):
-            raise _Refused(
+            raise _Refusal(
                 "EINVAL", f"fewer than {MOVED_BYTES_MIN} bytes of a write in a sector, moved, are not known again"
             )
 
@@ -335,9 +335,9 @@ def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _spliced(entry: Entry, start: int, end: int, inserts: bool) -> Segments:
     """The content after a range of zeros was put in, or after a range was taken out."""
     if start % BLOCK_BYTES or end % BLOCK_BYTES:
-        raise _Refused("EINVAL", f"the range is not one of whole blocks of {BLOCK_BYTES} bytes")
+        raise _Refusal("EINVAL", f"the range is not one of whole blocks of {BLOCK_BYTES} bytes")
     if (start if inserts else end) >= entry.size:
-        raise _Refused("EINVAL", "the range reaches the end of the file")
+        raise _Refusal("EINVAL", "the range reaches the end of the file")
     return spliced(entry.segments, start, end, inserts)
 
 
@@ -352,7 +352,7 @@ def _reflink(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _dedupe(tree: Tree, operation: Operation, _inode: int) -> Changes:
     part, to = _shared(tree, operation)
     if clipped(to.segments, part[0].start, part[-1].end) != part:
-        raise _Refused("EINVAL", "the bytes differ")
+        raise _Refusal("EINVAL", "the bytes differ")
     return {}
 
 
@@ -366,11 +366,11 @@ def _shared(tree: Tree, operation: Operation) -> tuple[Segments, Entry]:
     start, end = operation.byte_range
     by = operation.to_offset - start
     if end > entry.size:
-        raise _Refused("EINVAL", f"the range reaches beyond the end of {operation.path}")
+        raise _Refusal("EINVAL", f"the range reaches beyond the end of {operation.path}")
     if end % BLOCK_BYTES and (end < entry.size or end + by < to.size):
-        raise _Refused("EINVAL", f"neither whole blocks of {BLOCK_BYTES} bytes nor up to both files' ends")
+        raise _Refusal("EINVAL", f"neither whole blocks of {BLOCK_BYTES} bytes nor up to both files' ends")
     if entry.inode == to.inode and abs(by) < end + -end % BLOCK_BYTES - start:
-        raise _Refused("EINVAL", "the ranges overlap")
+        raise _Refusal("EINVAL", "the ranges overlap")
     return merged(shifted(clipped(entry.segments, start, end), by)), to
 
 
@@ -384,7 +384,7 @@ def _removexattr(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _opened(tree, operation.path)
     xattrs = tuple(pair for pair in entry.xattrs if pair[0] != operation.name)
     if xattrs == entry.xattrs:
-        raise _Refused("ENODATA")
+        raise _Refusal("ENODATA")
     return _every_name(tree, replace(entry, xattrs=xattrs))
 
 

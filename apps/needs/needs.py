@@ -176,7 +176,7 @@ class _Search:
         excluded: dict[str, set[int]] = {
             name: set() for name, implications in implications_of(self._protocol).items() if name and implications
         }
-        tried = _Tried()
+        tried = _Trials()
         for number, (state, moment, message) in enumerate(self._judged(implications_with(self._protocol, ()), tried)):
             broken = self._properties.broken_by(state, moment)
             for name in broken:
@@ -190,14 +190,14 @@ class _Search:
 
     def under(self, names: frozenset[str], implications: frozenset[Implication] | None = None) -> EnoughSet | BadFolder:
         """The first failure under some properties; without any, that they are enough."""
-        tried = _Tried()
+        tried = _Trials()
         known = implications_with(self._protocol, names) if implications is None else implications
         for state, moment, message in self._judged(known, tried):
             if message:
                 return BadFolder(moment, state, message, self._properties.broken_by(state, moment))
         return EnoughSet(names, tried.folders - tried.unknown, tried.is_complete)
 
-    def _judged(self, implications: frozenset[Implication], tried: "_Tried") -> Iterator[tuple[State, Moment, str]]:
+    def _judged(self, implications: frozenset[Implication], tried: "_Trials") -> Iterator[tuple[State, Moment, str]]:
         spaces = [Space(self._slots, moment, implications) for moment in moments(self._protocol, implications)]
         for level in _LEVELS:
             for space in spaces:
@@ -214,7 +214,7 @@ class _Search:
 
 
 @dataclass
-class _Tried:
+class _Trials:
     folders: int = 0
     unknown: int = 0
     is_complete: bool = False

@@ -136,7 +136,7 @@ def audit(
     """Run the application on `target`, on each disk, and have every crash state judged.
 
     A program with threads does not run in the same way twice. It is recorded on each disk up to `recordings` times,
-    until nothing new comes (`_Recorded.is_settled`) or a promise is broken. A disk that holds completions back has
+    until nothing new comes (`_Recordings.is_settled`) or a promise is broken. A disk that holds completions back has
     another order of them each time. If it is crashed `twice`, its recovery of each folder that its check accepted is
     crashed, too.
 
@@ -144,7 +144,7 @@ def audit(
     Raises HarnessError if the application cannot be run.
     """
     disks = [replace(how, held=held) for held in how.disks(one=one_disk)]
-    seconds, recorded = how.budget.seconds, _Recorded()
+    seconds, recorded = how.budget.seconds, _Recordings()
     with ApplicationJudge(application, seconds and seconds * recordings, keeps=twice) as judge:
         for number in range(1, recordings + 1):
             hows = [_reordered(disk, number) for disk in disks]
@@ -167,7 +167,7 @@ def audit(
 
 
 @dataclass(slots=True)
-class _Recorded:
+class _Recordings:
     """Recordings of one application on one target, and what they came to."""
 
     hows: list[Exploration] = field(default_factory=list)

@@ -47,7 +47,7 @@ def read_archive(path: Path, sizes: Mapping[str, int]) -> Iterator["Member"]:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise BundleError(f"{path}: a bundle has at most {FILE_BYTES_MAX} bytes")
         with path.open("rb") as file:
-            yield from _members(_Unpacked(path, file), sizes)
+            yield from _members(_UnpackedFile(path, file), sizes)
     except OSError as error:
         raise BundleError(f"{path}: {error.strerror or error}") from error
 
@@ -55,7 +55,7 @@ def read_archive(path: Path, sizes: Mapping[str, int]) -> Iterator["Member"]:
 class Member:
     """A member that is being read."""
 
-    def __init__(self, name: str, size: int, source: "_Unpacked") -> None:
+    def __init__(self, name: str, size: int, source: "_UnpackedFile") -> None:
         self.name, self.size = name, size
         self._source, self._left = source, size
 
@@ -72,7 +72,7 @@ class Member:
         self._source.exactly(-self.size % _BLOCK)
 
 
-class _Unpacked:
+class _UnpackedFile:
     """The content of a gzip file with one member. No more than what is asked for is unpacked."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -113,7 +113,7 @@ class _Unpacked:
         return b""
 
 
-def _members(source: _Unpacked, sizes: Mapping[str, int]) -> Iterator[Member]:
+def _members(source: _UnpackedFile, sizes: Mapping[str, int]) -> Iterator[Member]:
     seen: set[str] = set()
     while (header := source.exactly(_BLOCK)) != _END:
         member = _member(header, source, sizes)
@@ -129,7 +129,7 @@ def _members(source: _Unpacked, sizes: Mapping[str, int]) -> Iterator[Member]:
             raise source.error("there is more after its end")
 
 
-def _member(header: bytes, source: _Unpacked, sizes: Mapping[str, int]) -> Member:
+def _member(header: bytes, source: _UnpackedFile, sizes: Mapping[str, int]) -> Member:
     try:
         about = tarfile.TarInfo.frombuf(header, "ascii", "backslashreplace")
     except (tarfile.TarError, ValueError) as error:

@@ -1,11 +1,17 @@
-"""One word has one meaning: no two modules of the code give a public type the same name."""
+"""One word has one meaning: no two modules give a public type the same name, and types are named by nouns."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from .figures import Code
+
+RUST_TYPE = re.compile(r"^ *(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type) (\w+)", re.MULTILINE)
+KINDS_OF_PROPERTY = {"Ordered"}
+"""An adjective, like `Atomic` and `Durable` beside it."""
+PARTICIPLE = re.compile(r"_?[A-Z][a-z]*[^e]ed")
 
 
 def public_types(source: str) -> Iterator[str]:
@@ -36,3 +42,23 @@ def test_a_public_type_has_a_name_of_its_own(texts: dict[Path, str]) -> None:
 def test_public_types_are_found() -> None:
     source = "class A: ...\nclass _B: ...\nRow = tuple[str, str]\n_Row = Row\nLIMIT = 3\nnames = {}\n"
     assert list(public_types(source)) == ["A", "Row"]
+
+
+def test_no_type_is_named_by_a_participle(texts: dict[Path, str]) -> None:
+    """`Recorded` says that something was recorded, and not what it is."""
+    code = Code.among({PurePosixPath(path): text for path, text in texts.items()})
+    found = []
+    for path, text in code.texts.items():
+        names = RUST_TYPE.findall(text) if path.suffix == ".rs" else classes(text)
+        found += [f"{path}: {name}" for name in names if PARTICIPLE.fullmatch(name) and name not in KINDS_OF_PROPERTY]
+    assert found == []
+
+
+def classes(source: str) -> list[str]:
+    return [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+
+
+def test_participles_are_found() -> None:
+    source = "pub struct Recorded {\n    pub(crate) enum Seed {}\ntype Hunted = u8;\nstruct RecordedRun;\n"
+    assert [name for name in RUST_TYPE.findall(source) if PARTICIPLE.fullmatch(name)] == ["Recorded", "Hunted"]
+    assert classes("class _Asked:\n    class B: ...\n") == ["_Asked", "B"]

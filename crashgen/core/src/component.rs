@@ -38,7 +38,7 @@ pub enum Versions {
     /// The piece (index into the interval's) is kept or lost. `source` is the source of its first sector.
     One { piece: u32, source: Source },
     /// Pieces that overlap, each kept or lost on its own.
-    Overlapping(Box<Overlapping>),
+    Overlapping(Box<Overlap>),
     /// Pieces that are kept in order.
     InOrder(Box<PieceHistory>),
 }
@@ -56,7 +56,7 @@ impl Versions {
 
 /// What pieces that overlap can leave.
 #[derive(Debug, Clone)]
-pub struct Overlapping {
+pub struct Overlap {
     /// Indices into the interval's pieces, in submission order.
     pieces: Vec<u32>,
     versions: Vec<Version>,
@@ -119,7 +119,7 @@ impl Component {
         let (versions, nothing_kept) = assignments(pieces, all, content, sector..end)?;
         let pieces = pieces.to_vec();
         let count = pieces.len() as u32;
-        let versions = Versions::Overlapping(Box::new(Overlapping { pieces, versions, nothing_kept }));
+        let versions = Versions::Overlapping(Box::new(Overlap { pieces, versions, nothing_kept }));
         Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
     }
 

@@ -70,22 +70,22 @@ impl Explorer for BruteForce {
 }
 
 /// One given state. Components that are not named follow `rest`, or keep all they can.
-pub struct Fixed<F> {
+pub struct FixedChoices<F> {
     choices: BTreeMap<u32, u32>,
     rest: F,
     pending: bool,
 }
 
-impl<F: FnMut(u32, u32) -> u32> Fixed<F> {
+impl<F: FnMut(u32, u32) -> u32> FixedChoices<F> {
     /// `rest` gives the version of a component that `choices` does not name. It is called with the component and its
     /// number of versions.
     pub fn new(choices: Vec<Choice>, rest: F) -> Self {
         let choices = choices.into_iter().map(|choice| (choice.component, choice.version)).collect();
-        Fixed { choices, rest, pending: true }
+        FixedChoices { choices, rest, pending: true }
     }
 }
 
-impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
+impl<F: FnMut(u32, u32) -> u32> Explorer for FixedChoices<F> {
     fn next_execution(&mut self) -> bool {
         std::mem::take(&mut self.pending)
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_fixed_state_runs_once() {
         let choice = |component, version| Choice { component, version };
-        let runs = run(Fixed::new(vec![choice(1, 2)], |_, versions| versions - 1), |read| (read(1), read(2)));
+        let runs = run(FixedChoices::new(vec![choice(1, 2)], |_, versions| versions - 1), |read| (read(1), read(2)));
         assert_eq!(runs, [(vec![choice(1, 2), choice(2, 1)], (2, 1))]);
     }
 }

@@ -8,7 +8,7 @@ use num_traits::One;
 use postcrash_wire::units::{blocks_of, BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::choice::{Choice, Options};
-use crate::mapped::Mapped;
+use crate::mapped::MappedFile;
 use crate::piece::Source;
 use crate::recording::RecordingError;
 
@@ -28,17 +28,17 @@ pub trait Ground {
     /// How many disks before the recording agree with `choices`.
     fn covered(&self, choices: &[Choice]) -> BigUint;
     /// The image at the bottom.
-    fn mapped(&self) -> &Mapped;
+    fn mapped(&self) -> &MappedFile;
 }
 
 /// A disk image. Sectors past the end of the file read as zeros.
 pub struct Base {
-    map: Mapped,
+    map: MappedFile,
 }
 
 impl Base {
     pub fn open(path: &Path) -> Result<Base, RecordingError> {
-        let map = Mapped::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
+        let map = MappedFile::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         Ok(Base { map })
     }
 }
@@ -71,7 +71,7 @@ impl Ground for Base {
         BigUint::one()
     }
 
-    fn mapped(&self) -> &Mapped {
+    fn mapped(&self) -> &MappedFile {
         &self.map
     }
 }

@@ -16,18 +16,18 @@ use postcrash_wire::units::PAGE_BYTES;
 const RESIDENT_MAX: u64 = 256 << 20;
 
 /// A file that nobody changes while it is open.
-pub struct Mapped(Mmap);
+pub struct MappedFile(Mmap);
 
-impl Mapped {
-    pub fn open(path: &Path) -> io::Result<Mapped> {
+impl MappedFile {
+    pub fn open(path: &Path) -> io::Result<MappedFile> {
         let file = File::open(path)?;
         // SAFETY: recordings and base images are immutable. If such a file is cut short while it is mapped, the process
         // ends, but it stays sound.
-        unsafe { Mmap::map(&file) }.map(Mapped)
+        unsafe { Mmap::map(&file) }.map(MappedFile)
     }
 }
 
-impl Deref for Mapped {
+impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -36,7 +36,7 @@ impl Deref for Mapped {
 }
 
 /// Give back the pages of `files` if more than 256 MiB of mapped files are resident.
-pub fn release_pages(files: &[&Mapped]) {
+pub fn release_pages(files: &[&MappedFile]) {
     if resident().is_none_or(|bytes| bytes <= RESIDENT_MAX) {
         return;
     }

@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use crate::calls::{CallNote, CallStep, Threads, TEXT_BYTES_MAX};
-use crate::mapped::{release_pages, Mapped};
+use crate::mapped::{release_pages, MappedFile};
 
 const MAGIC: &[u8; 8] = b"PCREC01\n";
 const HEADER_BYTES: usize = 20;
@@ -63,7 +63,7 @@ pub enum RecordingError {
 
 /// An open recording. Data stays in the mapped file.
 pub struct Recording {
-    map: Mapped,
+    map: MappedFile,
     path: PathBuf,
     disk_sectors: u64,
     metadata: Range<usize>,
@@ -74,7 +74,7 @@ pub struct Recording {
 impl Recording {
     /// Open and check a recording.
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
-        let map = Mapped::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
+        let map = MappedFile::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         let mut parser = Parser { bytes: &map, at: 0, path };
         let (disk_sectors, metadata) = parser.header()?;
         let (events, calls) = parser.events(disk_sectors)?;
@@ -107,7 +107,7 @@ impl Recording {
         std::str::from_utf8(&self.map[range.clone()]).expect("checked when opened")
     }
 
-    pub fn mapped(&self) -> &Mapped {
+    pub fn mapped(&self) -> &MappedFile {
         &self.map
     }
 
@@ -123,7 +123,7 @@ impl Recording {
 }
 
 struct Parser<'a> {
-    bytes: &'a Mapped,
+    bytes: &'a MappedFile,
     at: usize,
     path: &'a Path,
 }
@@ -182,7 +182,7 @@ impl Parser<'_> {
 
     fn events(&mut self, disk_sectors: u64) -> Result<(Vec<Event>, Vec<CallNote>), RecordingError> {
         let (mut events, mut calls) = (Vec::new(), Vec::new());
-        let (mut outstanding, mut threads) = (Outstanding::default(), Threads::default());
+        let (mut order, mut threads) = (EventOrder::default(), Threads::default());
         loop {
             if (events.len() + calls.len()) % EVENTS_BETWEEN_LOOKS == 0 {
                 release_pages(&[self.bytes]);
@@ -196,7 +196,7 @@ impl Parser<'_> {
                 }
                 kind => {
                     let event = self.event(kind)?;
-                    outstanding.admit(&event, disk_sectors).map(|()| events.push(event))
+                    order.admit(&event, disk_sectors).map(|()| events.push(event))
                 }
             };
             if let Err(reason) = admitted {
@@ -271,7 +271,7 @@ fn check_header(disk_sectors: u64, metadata: &[u8]) -> Result<(), String> {
 /// Checks that events follow each other as they can: ids are new, completions belong to outstanding requests, and marks
 /// are in order.
 #[derive(Default)]
-struct Outstanding {
+struct EventOrder {
     /// Whether each request is under way. An id is never used twice, because ids tell what a flush covers.
     requests: HashMap<u32, bool>,
     next_op: u32,
@@ -279,7 +279,7 @@ struct Outstanding {
     durable: bool,
 }
 
-impl Outstanding {
+impl EventOrder {
     fn admit(&mut self, event: &Event, disk_sectors: u64) -> Result<(), String> {
         match *event {
             Event::Write { ref data, .. } if data.is_empty() || data.len() % SECTOR_BYTES != 0 => {
@@ -357,7 +357,7 @@ pub struct RecordingWriter {
     left: u64,
     disk_sectors: u64,
     events: u64,
-    outstanding: Outstanding,
+    order: EventOrder,
     threads: Threads,
     hasher: Sha256,
 }
@@ -380,7 +380,7 @@ impl RecordingWriter {
             left: BYTES_MAX,
             disk_sectors,
             events: 0,
-            outstanding: Outstanding::default(),
+            order: EventOrder::default(),
             threads: Threads::default(),
             hasher: Sha256::new(),
         };
@@ -406,7 +406,7 @@ impl RecordingWriter {
     }
 
     fn event(&mut self, event: Event, fields: &[&[u8]]) -> Result<(), RecordingError> {
-        self.outstanding
+        self.order
             .admit(&event, self.disk_sectors)
             .map_err(|reason| RecordingError::Refused { path: self.path.clone(), reason })?;
         self.events += 1;

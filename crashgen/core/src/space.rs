@@ -12,7 +12,7 @@ use postcrash_wire::units::SECTOR_BYTES;
 use crate::choice::{Choice, Options, BELOW};
 use crate::ground::{Content, Ground};
 use crate::interval::Interval;
-use crate::mapped::Mapped;
+use crate::mapped::MappedFile;
 use crate::piece::Source;
 
 /// The disks that a crash may leave: a crash interval, with what lies under it.
@@ -132,7 +132,7 @@ impl Ground for CrashState<'_> {
         self.space.covered(&self.all(choices))
     }
 
-    fn mapped(&self) -> &Mapped {
+    fn mapped(&self) -> &MappedFile {
         self.space.content.ground.mapped()
     }
 }

@@ -12,7 +12,7 @@ from postcrash.harness.commands.judging.characterize import targets_named
 from postcrash.harness.commands.options import exploration_options, fresh_option, json_option, kernel_options
 from postcrash.harness.commands.programs.applications import application_options, chosen_applications
 from postcrash.harness.commands.programs.audit import require_programs_run
-from postcrash.harness.commands.programs.needs_report import Advising, NeedsReport
+from postcrash.harness.commands.programs.needs_report import AdviceRequest, NeedsReport
 from postcrash.harness.commands.programs.needs_sarif import advice_sarif
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
@@ -124,7 +124,7 @@ def needs_command(
     if targets:
         require_programs_run(session)
     quiet = "-" in (json_file, markdown, html, sarif)
-    asking = Advising(given or frozenset(), runs) if advise else None
+    asking = AdviceRequest(given or frozenset(), runs) if advise else None
     report = NeedsReport(
         session, SearchLimits(folders, sets), how, guests, asking, quiet=quiet, resumed=resumed, fresh=fresh
     )

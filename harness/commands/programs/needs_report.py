@@ -28,7 +28,7 @@ from postcrash.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Advising:
+class AdviceRequest:
     """Advice is wanted: on file systems with the properties `given`, or on targets.
 
     runs  run it on each target without at most so many flushes
@@ -47,7 +47,7 @@ class NeedsReport:
         limits: SearchLimits,
         how: Exploration,
         guests: int | None,
-        advising: Advising | None,
+        advising: AdviceRequest | None,
         *,
         quiet: bool,
         resumed: bool = False,

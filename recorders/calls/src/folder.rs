@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use postcrash_wire::units::BLOCK_BYTES;
 
-use crate::step::{Effect, Flushed, Step};
+use crate::step::{Effect, FlushedRange, Step};
 use postcrash_stopped::Mapping;
 
 const FILES_MAX: usize = 4096;
@@ -57,7 +57,7 @@ impl Folder {
             kept: Vec::new(),
             mapped: BTreeSet::new(),
         };
-        let all = Flushed { inode: metadata.ino(), start: 0, end: None, own: false };
+        let all = FlushedRange { inode: metadata.ino(), start: 0, end: None, own: false };
         let mut begin = Step { call: "begin".to_owned(), durable: vec![all], ..Step::default() };
         folder.names(&mut begin.effects)?;
         Ok((folder, begin))

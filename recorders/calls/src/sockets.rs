@@ -12,7 +12,7 @@ use crate::process::{path_of, read, BYTES_MAX};
 
 /// A call that sends something: the socket by its inode, and how it sends.
 #[derive(Clone, Copy)]
-pub struct Sending {
+pub struct SendCall {
     inode: u64,
     way: Way,
 }
@@ -27,7 +27,7 @@ impl Sockets {
         &mut self,
         thread: libc::pid_t,
         call: (i64, [u64; 6]),
-        sending: Sending,
+        sending: SendCall,
         result: u64,
     ) -> io::Result<Vec<String>> {
         let bytes = message(thread, call, (result as usize).min(BYTES_MAX))?;
@@ -46,7 +46,7 @@ impl Sockets {
 }
 
 /// What a call is about to send to the remote machine. None if it sends nothing, or to somebody else.
-pub fn sending(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> Option<Sending> {
+pub fn sending(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> Option<SendCall> {
     if !matches!(number, libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg) {
         return None;
     }
@@ -69,7 +69,7 @@ pub fn sending(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> Option
         }
         _ => peer(&socket)?,
     };
-    is_remote(&address).then_some(Sending { inode: metadata.ino(), way })
+    is_remote(&address).then_some(SendCall { inode: metadata.ino(), way })
 }
 
 /// Whether an address, as a `sockaddr`, is where the remote machine listens. It hears nothing at its other ports.

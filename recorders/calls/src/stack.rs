@@ -25,7 +25,7 @@ pub struct Frame {
 
 /// A program or library that is mapped into a process.
 #[derive(Clone, PartialEq)]
-struct Mapped {
+struct MappedBinary {
     path: String,
     /// Where its first byte would be, and where it lies.
     base: u64,
@@ -72,7 +72,7 @@ impl Stacks {
         Ok(addresses.into_iter().filter_map(|address| self.told(thread, &modules, address)).collect())
     }
 
-    fn unwinder(&mut self, thread: libc::pid_t, modules: &[Mapped]) -> UnwinderX86_64<Vec<u8>> {
+    fn unwinder(&mut self, thread: libc::pid_t, modules: &[MappedBinary]) -> UnwinderX86_64<Vec<u8>> {
         let mut unwinder = UnwinderX86_64::new();
         for module in modules {
             let sections = self.sections.entry(module.path.clone()).or_insert_with(|| sections(thread, &module.path));
@@ -84,7 +84,7 @@ impl Stacks {
     }
 
     /// What stands at an address, unless it is in no program or library.
-    fn told(&mut self, thread: libc::pid_t, modules: &[Mapped], address: u64) -> Option<Frame> {
+    fn told(&mut self, thread: libc::pid_t, modules: &[MappedBinary], address: u64) -> Option<Frame> {
         let module = modules.iter().find(|each| each.range.contains(&address))?;
         let key = (module.path.clone(), address - module.base);
         if let Some(known) = self.told.get(&key) {
@@ -116,9 +116,9 @@ fn word(thread: libc::pid_t, address: u64) -> Option<u64> {
 }
 
 /// The programs and libraries of a process, from lines such as `7f00-7f01 r-xp 00026000 08:01 42 /usr/lib/libc.so.6`.
-fn mapped(thread: libc::pid_t) -> io::Result<Vec<Mapped>> {
+fn mapped(thread: libc::pid_t) -> io::Result<Vec<MappedBinary>> {
     let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
-    let mut found: Vec<Mapped> = Vec::new();
+    let mut found: Vec<MappedBinary> = Vec::new();
     for line in maps.lines() {
         let mut fields = line.split_ascii_whitespace();
         let (Some(range), Some(mode), Some(offset)) = (fields.next(), fields.next(), fields.next()) else { continue };
@@ -127,7 +127,7 @@ fn mapped(thread: libc::pid_t) -> io::Result<Vec<Mapped>> {
         match found.iter_mut().find(|each| each.path == path) {
             Some(known) => known.range.end = known.range.end.max(last),
             None if offset == 0 && mode.ends_with('p') => {
-                found.push(Mapped { path: path.to_owned(), base: first, range: first..last });
+                found.push(MappedBinary { path: path.to_owned(), base: first, range: first..last });
             }
             None => {}
         }

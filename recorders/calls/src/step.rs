@@ -17,7 +17,7 @@ pub struct Step {
     pub during: usize,
     pub effects: Vec<Effect>,
     /// What was durable when the call returned; with `everything`, all.
-    pub durable: Vec<Flushed>,
+    pub durable: Vec<FlushedRange>,
     pub everything: bool,
     /// Lines that the program wrote to its standard output in this call.
     pub said: Vec<String>,
@@ -30,7 +30,7 @@ fn is_none(count: &usize) -> bool {
 /// A file or directory that was made durable: all of it; or only what was stored through mappings into its bytes from
 /// `start` to `end`; or, with `own`, only what the step itself has written there. The file reaches to `end`, then.
 #[derive(Serialize, Debug, PartialEq)]
-pub struct Flushed {
+pub struct FlushedRange {
     pub inode: u64,
     pub start: u64,
     pub end: Option<u64>,

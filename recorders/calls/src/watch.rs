@@ -13,9 +13,9 @@ use crate::folder::Folder;
 use crate::kinds::{is_write, kind_of, may_last, offset, opens, sets_attribute, writes_through, Kind};
 use crate::names::name_of;
 use crate::process::{descriptor, opens_fifo, path_of, starts_untraced, At, Stops};
-use crate::sockets::{sending, Sending, Sockets};
+use crate::sockets::{sending, SendCall, Sockets};
 use crate::stack::{Frame, Stacks};
-use crate::step::{Flushed, Step};
+use crate::step::{FlushedRange, Step};
 use crate::trace::Watcher;
 
 /// A program may say so many bytes in one call.
@@ -29,7 +29,7 @@ struct Call {
     /// What its descriptor stands for: a file of the folder, and whether a write to it waits for the disk.
     file: Option<(u64, bool)>,
     stack: Vec<Frame>,
-    sending: Option<Sending>,
+    sending: Option<SendCall>,
     /// How many steps had been written when it began.
     written: usize,
 }
@@ -286,13 +286,13 @@ impl Watch {
     fn durable(&mut self, thread: libc::pid_t, call: &Call, result: u64, step: &mut Step) -> io::Result<()> {
         match (call.kind, call.file) {
             (Kind::Flush(_), Some((inode, _))) => {
-                step.durable.push(Flushed { inode, start: 0, end: None, own: false });
+                step.durable.push(FlushedRange { inode, start: 0, end: None, own: false });
             }
             (Kind::FlushMemory, _) => {
                 let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
                 let parts = mapped(thread, call.arguments[0], end)?.into_iter();
                 let known = parts.filter(|part| self.folder.has_mapped(part));
-                step.durable.extend(known.map(|part| Flushed {
+                step.durable.extend(known.map(|part| FlushedRange {
                     inode: part.inode,
                     start: part.start,
                     end: Some(part.end),
@@ -309,7 +309,7 @@ impl Watch {
             }
             (Kind::Content(which), Some((inode, true))) => {
                 if let Some((start, end)) = written(thread, call, which, result) {
-                    step.durable.push(Flushed { inode, start, end: Some(end), own: true });
+                    step.durable.push(FlushedRange { inode, start, end: Some(end), own: true });
                 }
             }
             _ => {}

@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// What has left the box and waits. Shared by the thread that collects and the one that commits.
-pub struct Waiting {
+pub struct Outbox {
     state: Mutex<State>,
     changed: Condvar,
     bytes: AtomicUsize,
@@ -34,9 +34,9 @@ struct State {
     has_failed: bool,
 }
 
-impl Waiting {
-    pub fn new() -> io::Result<Waiting> {
-        Ok(Waiting {
+impl Outbox {
+    pub fn new() -> io::Result<Outbox> {
+        Ok(Outbox {
             state: Mutex::default(),
             changed: Condvar::new(),
             bytes: AtomicUsize::new(0),
@@ -111,26 +111,26 @@ pub struct Failure {
 
 /// Commit by `commit` and give what this releases to `release`, until that returns the status with which all ends.
 pub fn run(
-    waiting: &Waiting,
+    outbox: &Outbox,
     mut commit: impl FnMut() -> io::Result<()>,
     mut release: impl FnMut(Output) -> Option<u8>,
 ) -> Result<u8, Failure> {
     let mut due = Instant::now() + INTERVAL;
     let mut is_early = canary::is(Canary::EarlyOutput);
     loop {
-        let has_outputs = waiting.begin(due);
+        let has_outputs = outbox.begin(due);
         due = Instant::now() + INTERVAL;
         let result = if has_outputs && std::mem::take(&mut is_early) { Ok(()) } else { commit() };
         if let Err(error) = result {
-            return Err(Failure { error, dropped: waiting.fail() });
+            return Err(Failure { error, dropped: outbox.fail() });
         }
-        let released = waiting.state().buffer.succeed();
+        let released = outbox.state().buffer.succeed();
         for output in released {
             let bytes = output.bytes();
             if let Some(status) = release(output) {
                 return Ok(status);
             }
-            waiting.is_gone(bytes);
+            outbox.is_gone(bytes);
         }
     }
 }
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn an_output_comes_after_its_commit() {
-        let waiting = Waiting::new().unwrap();
-        waiting.arrive(Output::Taken(1));
-        waiting.arrive(Output::Exit(7));
+        let outbox = Outbox::new().unwrap();
+        outbox.arrive(Output::Taken(1));
+        outbox.arrive(Output::Exit(7));
         let log = RefCell::new(Vec::new());
         let commit = || {
             log.borrow_mut().push("commit".to_owned());
@@ -159,41 +159,41 @@ mod tests {
                 None
             }
         };
-        assert_eq!(run(&waiting, commit, release).unwrap(), 7);
+        assert_eq!(run(&outbox, commit, release).unwrap(), 7);
         assert_eq!(*log.borrow(), ["commit", "Taken(1)", "Exit(7)"]);
     }
 
     #[test]
     fn a_failed_commit_drops_what_is_held() {
-        let waiting = Waiting::new().unwrap();
-        waiting.arrive(Output::Bytes(1, b"abc".to_vec()));
+        let outbox = Outbox::new().unwrap();
+        outbox.arrive(Output::Bytes(1, b"abc".to_vec()));
         let commit = || {
-            waiting.arrive(Output::Bytes(1, b"de".to_vec()));
+            outbox.arrive(Output::Bytes(1, b"de".to_vec()));
             Err(io::Error::from_raw_os_error(libc::EIO))
         };
-        let failure = run(&waiting, commit, |_| panic!("nothing may be released")).unwrap_err();
+        let failure = run(&outbox, commit, |_| panic!("nothing may be released")).unwrap_err();
         assert_eq!(failure.dropped, 5);
-        assert!(waiting.has_failed());
+        assert!(outbox.has_failed());
     }
 
     #[test]
     fn a_commit_that_is_wanted_comes_without_an_output() {
-        let waiting = Waiting::new().unwrap();
-        waiting.want_commit();
+        let outbox = Outbox::new().unwrap();
+        outbox.want_commit();
         let commit = || {
-            waiting.arrive(Output::Exit(0));
+            outbox.arrive(Output::Exit(0));
             Ok(())
         };
-        assert_eq!(run(&waiting, commit, |_| Some(0)).unwrap(), 0);
+        assert_eq!(run(&outbox, commit, |_| Some(0)).unwrap(), 0);
     }
 
     #[test]
     fn what_is_held_has_a_limit() {
-        let waiting = Waiting::new().unwrap();
-        assert!(waiting.has_room());
-        waiting.arrive(Output::Bytes(1, vec![0; WAITING_BYTES_MAX]));
-        assert!(!waiting.has_room());
-        waiting.is_gone(WAITING_BYTES_MAX);
-        assert!(waiting.has_room());
+        let outbox = Outbox::new().unwrap();
+        assert!(outbox.has_room());
+        outbox.arrive(Output::Bytes(1, vec![0; WAITING_BYTES_MAX]));
+        assert!(!outbox.has_room());
+        outbox.is_gone(WAITING_BYTES_MAX);
+        assert!(outbox.has_room());
     }
 }

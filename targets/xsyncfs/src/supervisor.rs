@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{pidfd_send_signal, waitid, Signal, WaitId, WaitIdOptions};
 
 use crate::commit::Commit;
-use crate::committer::{self, Failure, Waiting};
+use crate::committer::{self, Failure, Outbox};
 use crate::eager::Modifications;
 use crate::filter;
 use crate::inside::{make_tun, Ends, Inside};
@@ -52,7 +52,7 @@ fn attend_to_box(
 ) -> Result<Result<u8, Failure>> {
     sys::block_signals(true)?;
     let signals = sys::signals(&[&PASSED_ON[..], &[libc::SIGWINCH]].concat())?;
-    let waiting = Arc::new(Waiting::new().context("eventfd")?);
+    let outbox = Arc::new(Outbox::new().context("eventfd")?);
     let input = Input::new();
     let outer_network = match network {
         Some(ends) => Some(Arc::new(make_tun(ends.outside, None::<Ipv4Addr>)?)),
@@ -69,13 +69,13 @@ fn attend_to_box(
     let is_mapped = Arc::clone(&target.commit.is_mapped);
     thread::spawn(move || filter::serve(&listener, target.device, &is_mapped));
     if let Some(modifications) = target.eager {
-        let waiting = Arc::clone(&waiting);
-        thread::spawn(move || modifications.each(|| waiting.want_commit()));
+        let outbox = Arc::clone(&outbox);
+        thread::spawn(move || modifications.each(|| outbox.want_commit()));
     }
     let committing = {
-        let waiting = Arc::clone(&waiting);
+        let outbox = Arc::clone(&outbox);
         let mut commit = target.commit;
-        thread::spawn(move || committer::run(&waiting, || commit.commit(), |output| release.release(output)))
+        thread::spawn(move || committer::run(&outbox, || commit.commit(), |output| release.release(output)))
     };
     let mut supervisor = Supervisor {
         init: inside.init,
@@ -88,7 +88,7 @@ fn attend_to_box(
         signals,
         input,
         refused,
-        waiting,
+        outbox,
     };
     supervisor.collect()?;
     let result = committing.join().expect("the committer does not panic");
@@ -108,7 +108,7 @@ struct Supervisor {
     signals: OwnedFd,
     input: Input,
     refused: Arc<[AtomicBool; 3]>,
-    waiting: Arc<Waiting>,
+    outbox: Arc<Outbox>,
 }
 
 /// What a descriptor that can be read or written is.
@@ -136,14 +136,14 @@ impl Supervisor {
             for what in ready {
                 self.attend_to(what);
             }
-            if self.waiting.has_failed() {
+            if self.outbox.has_failed() {
                 pidfd_send_signal(&self.init, Signal::KILL).context("the box cannot be ended")?;
             }
         }
         let ended = waitid(WaitId::PidFd(self.init.as_fd()), WaitIdOptions::EXITED).context("waitid")?;
         let status = ended.and_then(|ended| ended.exit_status()).unwrap_or(128 + libc::SIGKILL);
         self.drain();
-        self.waiting.arrive(Output::Exit(status as u8));
+        self.outbox.arrive(Output::Exit(status as u8));
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl Supervisor {
     fn asked(&self) -> Vec<(Ready, BorrowedFd<'_>, PollFlags)> {
         let mut asked = vec![
             (Ready::Ended, self.init.as_fd(), PollFlags::IN),
-            (Ready::News, self.waiting.news.as_fd(), PollFlags::IN),
+            (Ready::News, self.outbox.news.as_fd(), PollFlags::IN),
             (Ready::Signals, self.signals.as_fd(), PollFlags::IN),
         ];
         if self.input.wants_to_read() {
@@ -177,7 +177,7 @@ impl Supervisor {
         if let Some(network) = &self.outer_network {
             asked.push((Ready::OuterNetwork, network.as_fd(), PollFlags::IN));
         }
-        if self.waiting.has_room() {
+        if self.outbox.has_room() {
             let outputs = self.outputs.iter().enumerate();
             asked.extend(outputs.map(|(number, (_, pipe))| (Ready::Output(number), pipe.as_fd(), PollFlags::IN)));
             if let Some(terminal) = &self.terminal {
@@ -218,7 +218,7 @@ impl Supervisor {
 
     /// Something was released. If nobody reads a stream any more, whoever writes to it in the box hears of it.
     fn hear_news(&mut self) {
-        let _ = rustix::io::read(&self.waiting.news, &mut [0; 8]);
+        let _ = rustix::io::read(&self.outbox.news, &mut [0; 8]);
         let is_refused = |descriptor: RawFd| self.refused[descriptor as usize].load(Ordering::Relaxed);
         self.outputs.retain(|(descriptor, _)| !is_refused(*descriptor));
         if self.our_terminal.is_some_and(is_refused) {
@@ -240,12 +240,12 @@ impl Supervisor {
         if !self.input.wants_to_write() {
             // The box has closed its input.
             self.input_pipe = None;
-            self.waiting.arrive(self.input.refuse());
+            self.outbox.arrive(self.input.refuse());
             return;
         }
         let place = self.input_pipe.as_ref().or(self.terminal.as_ref().map(|terminal| &terminal.outer));
         if let Some(output) = place.and_then(|place| self.input.write(place)) {
-            self.waiting.arrive(output);
+            self.outbox.arrive(output);
         }
         self.end_input();
     }
@@ -265,11 +265,11 @@ impl Supervisor {
         match rustix::io::read(pipe, &mut buffer) {
             Ok(0) => {
                 self.outputs.remove(number);
-                self.waiting.arrive(Output::Closed(descriptor));
+                self.outbox.arrive(Output::Closed(descriptor));
                 false
             }
             Ok(read) => {
-                self.waiting.arrive(Output::Bytes(descriptor, buffer[..read].to_vec()));
+                self.outbox.arrive(Output::Bytes(descriptor, buffer[..read].to_vec()));
                 true
             }
             Err(_) => false,
@@ -281,7 +281,7 @@ impl Supervisor {
         let (Some(terminal), Some(our)) = (&self.terminal, self.our_terminal) else { return false };
         match rustix::io::read(&terminal.outer, &mut buffer) {
             Ok(read) if read > 0 => {
-                self.waiting.arrive(Output::Bytes(our, buffer[..read].to_vec()));
+                self.outbox.arrive(Output::Bytes(our, buffer[..read].to_vec()));
                 true
             }
             _ => false,
@@ -293,7 +293,7 @@ impl Supervisor {
         let Some((network, _)) = &self.inner_network else { return false };
         match rustix::io::read(network, &mut buffer) {
             Ok(read) if read > 0 => {
-                self.waiting.arrive(Output::Packet(buffer[..read].to_vec()));
+                self.outbox.arrive(Output::Packet(buffer[..read].to_vec()));
                 true
             }
             _ => false,
@@ -315,7 +315,7 @@ impl Supervisor {
 
     /// The box has ended: take what is left.
     fn drain(&mut self) {
-        while !self.outputs.is_empty() && !self.waiting.has_failed() {
+        while !self.outputs.is_empty() && !self.outbox.has_failed() {
             while self.take_output(0) {}
         }
         while self.take_from_terminal() {}

@@ -6,11 +6,11 @@
 use super::{name_with_unit, DeviceModel};
 
 /// A drive with its write cache on and no barriers.
-pub struct Lying {
+pub struct LyingDrive {
     pub unit_sectors: u64,
 }
 
-impl DeviceModel for Lying {
+impl DeviceModel for LyingDrive {
     fn name(&self) -> String {
         name_with_unit("lying", self.unit_sectors)
     }

@@ -32,8 +32,8 @@ use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 use thiserror::Error;
 
 use cache::Cache;
-use lying::Lying;
-use ordered::Ordered;
+use lying::LyingDrive;
+use ordered::OrderedDrive;
 use prefix::Prefix;
 
 /// The order in which the pieces in flight persist.
@@ -105,13 +105,13 @@ static FAMILIES: [Family; 5] = [
     Family {
         name: "ordered",
         unit: Unit::Usually(BLOCK_SECTORS),
-        make: |unit_sectors| Box::new(Ordered { unit_sectors }),
+        make: |unit_sectors| Box::new(OrderedDrive { unit_sectors }),
         prose: "writes become durable in the order in which they were sent",
     },
     Family {
         name: "lying",
         unit: Unit::Usually(BLOCK_SECTORS),
-        make: |unit_sectors| Box::new(Lying { unit_sectors }),
+        make: |unit_sectors| Box::new(LyingDrive { unit_sectors }),
         prose: "a volatile write cache; flushes are ignored",
     },
     Family {

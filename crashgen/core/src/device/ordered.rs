@@ -9,11 +9,11 @@
 use super::{name_with_unit, DeviceModel, Order};
 
 /// A drive that does not reorder.
-pub struct Ordered {
+pub struct OrderedDrive {
     pub unit_sectors: u64,
 }
 
-impl DeviceModel for Ordered {
+impl DeviceModel for OrderedDrive {
     fn name(&self) -> String {
         name_with_unit("ordered", self.unit_sectors)
     }

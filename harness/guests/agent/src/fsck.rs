@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use serde::Serialize;
 
 use crate::loaded::{self, OUTPUT_BYTES_MAX};
-use crate::mount::ServerKilled;
+use crate::mount::KilledServer;
 use crate::sys::{check, open};
 
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ pub struct FsckResult {
 
 impl FsckResult {
     /// What stands in place of a result: the disk is not as the file system would have left it.
-    pub fn not_run(killed: &ServerKilled) -> FsckResult {
+    pub fn not_run(killed: &KilledServer) -> FsckResult {
         FsckResult { status: 128 + killed.signal, output: killed.to_string() }
     }
 }

@@ -56,10 +56,10 @@ fn serve(orders: &Receiver<Order>) {
 }
 
 /// Programs with their arguments. None stands for one that cannot be loaded.
-type Programs = HashMap<(String, Vec<String>), Option<Loaded>>;
+type Programs = HashMap<(String, Vec<String>), Option<LoadedProgram>>;
 
 fn run_one(programs: &mut Programs, key: (String, Vec<String>)) -> io::Result<Output> {
-    if let Some(loaded) = programs.entry(key.clone()).or_insert_with(|| Loaded::new(&key.0, &key.1).ok()) {
+    if let Some(loaded) = programs.entry(key.clone()).or_insert_with(|| LoadedProgram::new(&key.0, &key.1).ok()) {
         if let Ok(child) = loaded.fork() {
             return loaded.finish(child);
         }
@@ -93,7 +93,7 @@ impl Drop for Process {
 }
 
 /// A program at its first instruction, traced by the thread that has loaded it. Only this thread can run it.
-struct Loaded {
+struct LoadedProgram {
     process: Process,
     /// The registers at the first instruction.
     start: libc::user_regs_struct,
@@ -103,9 +103,9 @@ struct Loaded {
     stderr: std::fs::File,
 }
 
-impl Loaded {
+impl LoadedProgram {
     /// Load a program with its arguments. A script is refused.
-    fn new(program: &str, arguments: &[String]) -> io::Result<Loaded> {
+    fn new(program: &str, arguments: &[String]) -> io::Result<LoadedProgram> {
         let mut magic = [0; ELF.len()];
         std::fs::File::open(program)?.read_exact(&mut magic)?;
         if magic != ELF {
@@ -123,7 +123,7 @@ impl Loaded {
         let start = run_to(pid, entry(pid)?)?;
         let syscall = find_syscall(pid)?;
         bring_in_pages(pid)?;
-        Ok(Loaded { process, start, syscall, stdout, stderr })
+        Ok(LoadedProgram { process, start, syscall, stdout, stderr })
     }
 
     /// Let a fork run, and wait for its end.
@@ -293,15 +293,15 @@ mod tests {
 
     use super::*;
 
-    impl Loaded {
+    impl LoadedProgram {
         fn run(&mut self) -> io::Result<Output> {
             let child = self.fork()?;
             self.finish(child)
         }
     }
 
-    fn shell(script: &str) -> Loaded {
-        Loaded::new("/bin/sh", &["-c".into(), script.into()]).expect("it is loaded")
+    fn shell(script: &str) -> LoadedProgram {
+        LoadedProgram::new("/bin/sh", &["-c".into(), script.into()]).expect("it is loaded")
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn what_a_run_does_to_its_streams_ends_with_it() {
         let script = "import fcntl, os; os.write(1, b'said'); fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK)";
-        let mut loaded = Loaded::new("/usr/bin/python3", &["-c".into(), script.into()]).expect("it is loaded");
+        let mut loaded = LoadedProgram::new("/usr/bin/python3", &["-c".into(), script.into()]).expect("it is loaded");
         for _ in 0..2 {
             assert_eq!(loaded.run().expect("it runs").stdout, b"said");
         }
@@ -356,7 +356,7 @@ mod tests {
         let mut damaged = large.clone();
         damaged[4096..6144].fill(0xff);
         let arguments = ["-f".into(), "-n".into(), image.to_str().expect("UTF-8").into()];
-        let mut loaded = Loaded::new("/sbin/e2fsck", &arguments).expect("it is loaded");
+        let mut loaded = LoadedProgram::new("/sbin/e2fsck", &arguments).expect("it is loaded");
         let mut codes = Vec::new();
         for bytes in [&large, &damaged, &small, &large, &vec![0; 4096]] {
             std::fs::write(&image, bytes).expect("written");
@@ -411,12 +411,12 @@ mod tests {
         let script = std::env::temp_dir().join(format!("postcrash-loaded-{}.sh", std::process::id()));
         std::fs::write(&script, "#!/bin/sh\necho here\n").expect("written");
         std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
-        assert!(Loaded::new(script.to_str().expect("UTF-8"), &[]).is_err());
+        assert!(LoadedProgram::new(script.to_str().expect("UTF-8"), &[]).is_err());
         std::fs::remove_file(&script).expect("it is there");
     }
 
     #[test]
     fn a_program_that_is_not_there_is_an_error() {
-        assert!(Loaded::new("/nowhere", &[]).is_err());
+        assert!(LoadedProgram::new("/nowhere", &[]).is_err());
     }
 }

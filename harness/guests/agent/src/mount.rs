@@ -115,7 +115,7 @@ fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
 }
 
 /// Unmount the target. If a process served the mount, wait for its end. Returns a value if a signal ended it.
-pub fn unmount() -> io::Result<Option<ServerKilled>> {
+pub fn unmount() -> io::Result<Option<KilledServer>> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.
     check(unsafe { libc::umount2(target.as_ptr(), 0) })?;
@@ -123,7 +123,7 @@ pub fn unmount() -> io::Result<Option<ServerKilled>> {
     // SAFETY: waits for any child of this thread; the kernel writes its status.
     while unsafe { libc::waitpid(-1, &raw mut status, libc::__WNOTHREAD) } > 0 {
         if libc::WIFSIGNALED(status) {
-            killed = Some(ServerKilled { signal: libc::WTERMSIG(status) });
+            killed = Some(KilledServer { signal: libc::WTERMSIG(status) });
         }
     }
     Ok(killed)
@@ -143,11 +143,11 @@ pub fn wait_until_free(device: &str) -> io::Result<()> {
 }
 
 /// A signal ended the process that served the mount, when the target was unmounted.
-pub struct ServerKilled {
+pub struct KilledServer {
     pub signal: i32,
 }
 
-impl fmt::Display for ServerKilled {
+impl fmt::Display for KilledServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "signal {} ended the program that served the mount, when it was unmounted", self.signal)
     }

@@ -53,7 +53,7 @@ const TRACE: libc::c_int =
 const TRACE_CHILDREN: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
 
 /// Whose threads are stopped at each of their system calls.
-pub enum Stopped {
+pub enum StoppedProcesses {
     /// Those of all processes. Flushes of these numbers are left out.
     All(Vec<u32>),
     /// Those of the program's own process, which alone writes to the standard output. A process can be traced by one other
@@ -61,11 +61,11 @@ pub enum Stopped {
     Main,
 }
 
-impl Stopped {
+impl StoppedProcesses {
     fn options(&self) -> libc::c_int {
         match self {
-            Stopped::All(_) => TRACE | TRACE_CHILDREN,
-            Stopped::Main => TRACE,
+            StoppedProcesses::All(_) => TRACE | TRACE_CHILDREN,
+            StoppedProcesses::Main => TRACE,
         }
     }
 }
@@ -103,14 +103,20 @@ impl Transcript {
 
 /// Run the shell command to its end and call `tell` for each line, and for system calls of the threads that are stopped if
 /// these are all.
-pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &mut Tell) -> io::Result<Transcript> {
+pub fn run(
+    command: &str,
+    seconds: u64,
+    input: Stdio,
+    stopped: StoppedProcesses,
+    tell: &mut Tell,
+) -> io::Result<Transcript> {
     mount_scratch()?;
     modules::load(MODULES)?;
     let before = unlisted();
     let options = stopped.options();
     let (remote, left_out) = match stopped {
-        Stopped::Main => (Remote::listen()?, None),
-        Stopped::All(numbers) => (None, Some(LeftOut::new(numbers))),
+        StoppedProcesses::Main => (Remote::listen()?, None),
+        StoppedProcesses::All(numbers) => (None, Some(LeftOut::new(numbers))),
     };
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;

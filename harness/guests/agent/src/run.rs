@@ -13,7 +13,7 @@ use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount, wait_until_free};
 use crate::operations::perform;
-use crate::program::{self, ProgramEvent, Stopped, Transcript};
+use crate::program::{self, ProgramEvent, StoppedProcesses, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
 use crate::{commit, TEST_DISK};
@@ -145,7 +145,7 @@ fn supervised(marks: &mut ProgressMarks, supervisor: &[String], operations: &[Op
             Ok(())
         };
         let command = shell_words(supervisor);
-        program::run(&command, SUPERVISED_SECONDS, reader.into(), Stopped::Main, &mut returned)?
+        program::run(&command, SUPERVISED_SECONDS, reader.into(), StoppedProcesses::Main, &mut returned)?
     };
     if !ended.succeeded() {
         return Err(io::Error::other(format!("the supervisor of the operations ends with {}", ended.end())));
@@ -248,8 +248,8 @@ fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Tran
 
 fn run_program(operation: &Operation, tell: &mut dyn FnMut(ProgramEvent) -> io::Result<()>) -> io::Result<Transcript> {
     let stopped = match operation.op {
-        Word::Watch => Stopped::Main,
-        _ => Stopped::All(left_out::numbers(&operation.name)?),
+        Word::Watch => StoppedProcesses::Main,
+        _ => StoppedProcesses::All(left_out::numbers(&operation.name)?),
     };
     program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)
 }

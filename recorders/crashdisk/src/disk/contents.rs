@@ -27,7 +27,7 @@ pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer
         let mut resolved = observation.clone();
         match (Resolver { space, overlay, chosen, as_bytes }).resolve(&mut resolved) {
             Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
-            Err(Entangled(component)) => {
+            Err(EntangledComponent(component)) => {
                 explorer.choose(component, &|| space.options(component));
             }
         };
@@ -59,7 +59,7 @@ enum FileRun {
 }
 
 /// Contents depend on this component together with others, so it must be decided.
-struct Entangled(u32);
+struct EntangledComponent(u32);
 
 /// A crash state as a guest left it: what was decided, and what the guest wrote.
 struct Resolver<'a> {
@@ -73,7 +73,7 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     /// Put segments in place of the extents of every file of an observation.
-    fn resolve(&self, observation: &mut Value) -> Result<(), Entangled> {
+    fn resolve(&self, observation: &mut Value) -> Result<(), EntangledComponent> {
         let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return Ok(()) };
         for entry in tree.iter_mut().filter_map(Value::as_object_mut) {
             let size = entry.get("size").and_then(Value::as_u64).unwrap_or(0);
@@ -85,7 +85,7 @@ impl Resolver<'_> {
     }
 
     /// Segments and choices of a file of `size` bytes.
-    fn file(&self, extents: &[(u64, u64, u64)], size: u64) -> Result<Vec<Value>, Entangled> {
+    fn file(&self, extents: &[(u64, u64, u64)], size: u64) -> Result<Vec<Value>, EntangledComponent> {
         let mut shown = Vec::new();
         let mut at = 0;
         for run in self.runs(extents, size) {
@@ -154,13 +154,13 @@ impl Resolver<'_> {
         sectors: u64,
         at: u64,
         end: u64,
-    ) -> Result<(), Entangled> {
+    ) -> Result<(), EntangledComponent> {
         let mut bytes = vec![0; sectors as usize * SECTOR_BYTES];
         let mut contents: Vec<Vec<u8>> = Vec::new();
         for version in 0..self.space.options(component).weights.len() as u32 {
             let chosen = |c: u32| if c == component { Some(version) } else { self.chosen.get(&c).copied() };
             if (sector..sector + sectors).any(|s| self.space.open(s, &chosen).is_some()) {
-                return Err(Entangled(component));
+                return Err(EntangledComponent(component));
             }
             self.space.read(sector, &mut bytes, &mut |c| chosen(c).expect("nothing else is open there"));
             contents.push(bytes[..(end - at) as usize].to_vec());

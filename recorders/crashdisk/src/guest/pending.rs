@@ -9,7 +9,7 @@
 use crate::virtio::block::Request;
 
 /// A request, and its number in the recording.
-pub struct Pending {
+pub struct PendingRequest {
     pub request: Request,
     pub id: u32,
     /// The run of writes that it belongs to; None for a flush.
@@ -23,7 +23,7 @@ pub struct Pending {
 /// them, the recording could not express this.
 #[derive(Default)]
 pub struct PendingRequests {
-    requests: Vec<Pending>,
+    requests: Vec<PendingRequest>,
     runs: usize,
     /// The sector with which the last run goes on. None if it does not go on.
     end: Option<u64>,
@@ -41,13 +41,13 @@ impl PendingRequests {
             self.runs
         });
         self.end = written.map(|sectors| sectors.end);
-        self.requests.push(Pending { request, id, run });
+        self.requests.push(PendingRequest { request, id, run });
     }
 
     /// Which requests are completed now that the guest stands still, in the order of submission. These are all of them,
     /// unless `draw`, which gets the number of runs, chooses one. Then only the flushes are completed, or that run
     /// alone if there are no flushes.
-    pub fn next(&mut self, draw: impl FnOnce(usize) -> Option<usize>) -> Vec<Pending> {
+    pub fn next(&mut self, draw: impl FnOnce(usize) -> Option<usize>) -> Vec<PendingRequest> {
         self.end = None;
         let all = std::mem::take(&mut self.requests);
         let mut runs: Vec<usize> = all.iter().filter_map(|each| each.run).collect();
@@ -79,7 +79,7 @@ mod tests {
         pending
     }
 
-    fn ids(now: &[Pending]) -> Vec<u32> {
+    fn ids(now: &[PendingRequest]) -> Vec<u32> {
         now.iter().map(|each| each.id).collect()
     }
 

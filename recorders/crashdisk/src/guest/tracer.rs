@@ -16,7 +16,7 @@ pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
     if !is_seen_running(pid)? {
         return Ok(Vec::new());
     }
-    let tracee = Stopped::new(pid as i32)?;
+    let tracee = StoppedProcess::new(pid as i32)?;
     let registers = tracee.registers()?;
     let memory = File::open(format!("/proc/{pid}/mem"))?;
     let mut found = vec![registers.rip];
@@ -51,12 +51,12 @@ fn is_seen_running(pid: u32) -> io::Result<bool> {
 }
 
 /// A process that is being traced. It goes on when this value is dropped.
-struct Stopped(i32);
+struct StoppedProcess(i32);
 
-impl Stopped {
-    fn new(pid: i32) -> io::Result<Stopped> {
+impl StoppedProcess {
+    fn new(pid: i32) -> io::Result<StoppedProcess> {
         ask(libc::PTRACE_SEIZE, pid, std::ptr::null_mut())?;
-        let tracee = Stopped(pid);
+        let tracee = StoppedProcess(pid);
         ask(libc::PTRACE_INTERRUPT, pid, std::ptr::null_mut())?;
         let asked = Instant::now();
         // SAFETY: this waits for a child of ours and asks for no status.
@@ -77,7 +77,7 @@ impl Stopped {
     }
 }
 
-impl Drop for Stopped {
+impl Drop for StoppedProcess {
     fn drop(&mut self) {
         let _ = ask(libc::PTRACE_DETACH, self.0, std::ptr::null_mut());
     }

@@ -7,7 +7,7 @@ use num_bigint::BigUint;
 use postcrash_core::choice::{by_component, Choice};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device::DeviceModel;
-use postcrash_core::explore::{BruteForce, Explorer, Fixed};
+use postcrash_core::explore::{BruteForce, Explorer, FixedChoices};
 use postcrash_core::ground::Ground;
 use postcrash_core::interval::Interval;
 use postcrash_core::recording::Recording;
@@ -97,7 +97,7 @@ fn run_fixed(
     choices: Vec<Choice>,
     recover: &Recover,
 ) -> Result<(RecoveryResult, Vec<Choice>), GuestError> {
-    let mut explorer = Fixed::new(choices, |_, _| 0);
+    let mut explorer = FixedChoices::new(choices, |_, _| 0);
     explorer.next_execution();
     let mut trust = Trust::new(source, recover);
     let (result, _) = run_state(machine, &mut trust, space, &mut explorer, Keep::Nothing)?;
@@ -323,7 +323,7 @@ impl Campaign<'_> {
             // The warm-up run also answers read-ahead. If it were remembered, later runs would decide components that
             // nobody waits for.
             self.budget.count_unjudged();
-            let mut all_kept = Fixed::new(Vec::new(), |_, _| 0);
+            let mut all_kept = FixedChoices::new(Vec::new(), |_, _| 0);
             let _unjudged = run_state(self.machine, &mut self.trust, space, &mut all_kept, Keep::Nothing)?;
         }
         run_state(self.machine, &mut self.trust, space, explorer, keep)
@@ -366,7 +366,8 @@ impl Campaign<'_> {
         let mut random = sample.random;
         let count = sample.kept.len() as u64;
         for (choices, first) in sample.kept.into_iter().rev() {
-            let mut explorer = Fixed::new(choices.clone(), |_, versions| random.below(u64::from(versions)) as u32);
+            let mut explorer =
+                FixedChoices::new(choices.clone(), |_, versions| random.below(u64::from(versions)) as u32);
             explorer.next_execution();
             let (second, _) = run_state(self.machine, &mut self.trust, space, &mut explorer, Keep::Nothing)?;
             let (mut first, mut second) = (parse(&first), report(second).0);

@@ -32,7 +32,7 @@ pub fn serve(listener: &OwnedFd, device: (u32, u32), is_mapped: &AtomicBool) {
     // Older kernels have no such flag. Then an answer takes a little longer.
     // SAFETY: plain numbers.
     unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
-    let box_ = Asked { listener, device, is_mapped };
+    let box_ = Notifications { listener, device, is_mapped };
     loop {
         // SAFETY: all zero is what the kernel asks for.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
@@ -84,13 +84,14 @@ enum Answer {
     File(OwnedFd, bool),
 }
 
-struct Asked<'a> {
+/// Answers the system calls of a box that the filter reports.
+struct Notifications<'a> {
     listener: &'a OwnedFd,
     device: (u32, u32),
     is_mapped: &'a AtomicBool,
 }
 
-impl Asked<'_> {
+impl Notifications<'_> {
     fn answer(&self, call: &libc::seccomp_notif) -> Answer {
         let arguments = call.data.args;
         let is_mapped = self.is_mapped.load(Ordering::Acquire);
@@ -204,7 +205,7 @@ mod tests {
     fn a_file_of_another_file_system_is_for_the_kernel() {
         let is_mapped = AtomicBool::new(false);
         let listener = File::open("/dev/null").unwrap().into();
-        let asked = Asked { listener: &listener, device: (0xfff, 0xfff), is_mapped: &is_mapped };
+        let asked = Notifications { listener: &listener, device: (0xfff, 0xfff), is_mapped: &is_mapped };
         assert!(!asked.has(Path::new("/proc/self/exe")));
     }
 }
