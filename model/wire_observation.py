@@ -30,14 +30,17 @@ def open_components(report: WireObservation) -> dict[int, int]:
 
 def settled(report: WireObservation, chosen: Mapping[int, int]) -> WireObservation:
     """The report with the `chosen` version of each component. Adjacent segments of one source are joined."""
-    return _with_segments(report, lambda segments: list(_joined(_chosen(segments, chosen))))
+    return _with_segments(report, lambda segments: _joined(_chosen(segments, chosen)))
 
 
 def settled_below(report: WireObservation, chosen: Mapping[int, int], level: int) -> WireObservation:
-    """The report with the `chosen` versions, where other components stay open. These have the bit `level` then."""
+    """The report with the `chosen` versions, where other components stay open. These have the bit `level` then.
+
+    Adjacent segments of one source are joined.
+    """
 
     def lifted(segments: _Segments) -> _Segments:
-        return [_lifted(segment, level) for segment in _chosen(segments, chosen)]
+        return [_lifted(segment, level) for segment in _joined(_chosen(segments, chosen))]
 
     return _with_segments(report, lifted)
 
@@ -85,16 +88,17 @@ def _lifted(segment: Any, level: int) -> Any:
     return {**segment, "component": segment["component"] | level} if isinstance(segment, dict) else segment
 
 
-def _joined(segments: Iterator[Any]) -> Iterator[list[Any]]:
-    last: list[Any] | None = None
-    for start, end, source in segments:
-        if last is not None and source.startswith(BYTES) and last[2].startswith(BYTES):
-            last[1:] = [end, last[2] + source[len(BYTES) :]]
-        elif last is not None and last[2] == source:
-            last[1] = end
+def _joined(segments: Iterator[Any]) -> _Segments:
+    """The segments, where adjacent ones of one source are one. A choice is next to none."""
+    joined: _Segments = []
+    for segment in segments:
+        last = joined[-1] if joined else None
+        if isinstance(segment, dict) or not isinstance(last, list):
+            joined.append(segment if isinstance(segment, dict) else list(segment))
+        elif segment[2].startswith(BYTES) and last[2].startswith(BYTES):
+            last[1:] = [segment[1], last[2] + segment[2][len(BYTES) :]]
+        elif segment[2] == last[2]:
+            last[1] = segment[1]
         else:
-            if last is not None:
-                yield last
-            last = [start, end, source]
-    if last is not None:
-        yield last
+            joined.append(list(segment))
+    return joined

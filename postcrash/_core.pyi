@@ -148,6 +148,9 @@ class DeviceModel:
     def name(self) -> str:
         """The shortest one: `torn` for cache:512."""
     @property
+    def keeps_unfinished(self) -> bool:
+        """Whether a crash may keep a request that has not completed."""
+    @property
     def tears_blocks(self) -> bool:
         """Whether a crash may keep a part of a block (4096 B)."""
     @property

@@ -124,7 +124,9 @@ class Grammar:
         return paths.union(*({self._sibling(path), parent(path)} for path in paths))
 
     def _sibling(self, path: str) -> str:
-        """The path beside it: names of one folder come in pairs, as folders do."""
+        """The path beside it: names of one folder come in pairs, as folders do. The root is beside nothing."""
+        if path == ROOT_PATH:
+            return path
         among = self.folders if path in self.folders else self.files
         near = [name for name in among if parent(name) == parent(path) and name != path]
         return near[0] if near else path

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping as Table
 
+from postcrash.model.quoting import shown_word
 from postcrash.recorders.strace.arguments import descriptor, flags, number, path
 from postcrash.recorders.strace.folder import PATH_CHARACTERS_MAX, NotMappedError, PathPlace, TreeNode
 from postcrash.recorders.strace.names import full_name
@@ -49,10 +50,22 @@ def _opened(context: Context, place: PathPlace, given: frozenset[str]) -> TreeNo
         context.emit("creat", full_name(context, place))
         return context.run.folder.add(parent, place.name, TreeNode("file"))
     node = place.existing()
+    if "O_PATH" not in given:
+        _require_openable(place, node, given)
     if "O_TRUNC" in given and node.type == "file":
         context.emit("truncate", context.path_of(node), 0)
         node.size = 0
     return node
+
+
+def _require_openable(place: PathPlace, node: TreeNode, given: frozenset[str]) -> None:
+    """Raise `NotMappedError` if the kernel opens no such thing: something that is not traced changed the name."""
+    if {"O_CREAT", "O_EXCL"} <= given:
+        place.new()
+    if node.type == "symlink":
+        raise NotMappedError(f"{shown_word(place.name)} is a symbolic link, as far as the trace tells")
+    if node.type == "dir" and given & {"O_WRONLY", "O_RDWR", "O_CREAT"}:
+        raise NotMappedError(f"{shown_word(place.name)} is a directory, as far as the trace tells")
 
 
 def _duplicate(context: Context) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from postcrash._core import Interval, Recording
+from postcrash._core import DeviceModel, Interval, Recording
 from postcrash.model import Workload
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.explanation.block_content import describe, written_by
@@ -87,11 +87,11 @@ class RawEpoch:
         return all(part.status == "stable" for part in self.parts)
 
 
-def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -> list[RawEpoch]:
-    """The epochs up to a crash in `interval` that lost the pieces with the numbers `lost`."""
+def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int], model: str) -> list[RawEpoch]:
+    """The epochs up to a crash in `interval`, on the device `model`, that lost the pieces with the numbers `lost`."""
     events = recording.events()[: interval.before_event]
     completed = {event[1] for event in events if event[0] == "complete"}
-    walk = _Walk(_fates(interval, lost), completed)
+    walk = _Walk(_fates(interval, lost), completed, DeviceModel(model))
     for index, event in enumerate(events):
         walk.take(index, event)
     return [RawEpoch(_merged(epoch.parts), epoch.ended) for epoch in walk.epochs if epoch.parts]
@@ -205,10 +205,11 @@ def _runs(fates: list[_Fate]) -> Iterator[_Fate]:
 class _Walk:
     """Goes through a recording's events and sorts its requests into epochs."""
 
-    def __init__(self, fates: dict[int, list[_Fate]], completed: set[int]) -> None:
+    def __init__(self, fates: dict[int, list[_Fate]], completed: set[int], model: DeviceModel) -> None:
         self.epochs = [RawEpoch()]
         self._fates = fates
         self._completed = completed
+        self._keeps_unfinished = model.keeps_unfinished
         self._flushing: dict[int, RawEpoch] = {}
         self._is_recorded = False
         self._during = 0
@@ -221,10 +222,10 @@ class _Walk:
                     self._flush(ident)
                 flags = " ".join(name for name, given in (("PREFLUSH", preflush), ("FUA", fua)) if given)
                 # A write that still waits for its own flush is not in flight yet.
-                waits = preflush and ident not in self._completed
-                self._submit(index, "write", sector, sectors, flags, "lost" if waits else "stable")
-            case ("zero", _, sector, sectors, discard):
-                self._submit(index, "discard" if discard else "write-zeroes", sector, sectors, "")
+                self._submit(index, "write", sector, sectors, flags, self._not_in_flight(ident, waits=preflush))
+            case ("zero", ident, sector, sectors, discard):
+                kind = "discard" if discard else "write-zeroes"
+                self._submit(index, kind, sector, sectors, "", self._not_in_flight(ident))
             case ("flush", ident):
                 self._flush(ident)
             case ("complete", ident) if ident in self._flushing:
@@ -236,15 +237,18 @@ class _Walk:
             case ("durable",):
                 self._is_recorded = True
 
+    def _not_in_flight(self, ident: int, *, waits: bool = False) -> WriteStatus:
+        """What became of a request that has no pieces at the crash. `waits`: it waits for a flush to complete."""
+        is_lost = ident not in self._completed and (waits or not self._keeps_unfinished)
+        return "lost" if is_lost else "stable"
+
     def _flush(self, ident: int) -> None:
         if self.epochs[-1].parts:
             self.epochs[-1].ended = "flush, under way at the crash"
             self._flushing[ident] = self.epochs[-1]
             self.epochs.append(RawEpoch())
 
-    def _submit(
-        self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus = "stable"
-    ) -> None:
+    def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus) -> None:
         whole: list[_Fate] = [(sector, sectors, otherwise)] if self._is_recorded else []
         for start, length, status in self._fates.get(index, whole):
             origins = ((index, start - sector, length),)

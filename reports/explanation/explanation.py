@@ -79,7 +79,7 @@ def explain(
     """
     workload = parse_workload(crash.workload_text, crash.workload_name)
     interval = interval_of(crash, recording, base_path)
-    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)), crash.model)
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
     written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
     names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else WriteNames(())

@@ -83,7 +83,7 @@ class Timeline:
 def timeline(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Timeline:
     """The moments of the explanation that `explain` gives for the same arguments. Raises `ExplanationError`."""
     interval = interval_of(crash, recording, base_path)
-    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)), crash.model)
     calls = shown_calls(crash, recording, interval)
     return _timed(recording.events(), interval, raw, crash, calls)
 

@@ -338,6 +338,11 @@ impl PyDeviceModel {
     }
 
     #[getter]
+    fn keeps_unfinished(&self) -> bool {
+        self.0.keeps_unfinished()
+    }
+
+    #[getter]
     fn tears_blocks(&self) -> bool {
         self.0.tears_blocks()
     }

@@ -50,6 +50,12 @@ def test_a_crash_within_recovery_settles_some_and_leaves_others_open_below_it() 
     assert settled_below(report([0, 1, "zero"], choice(3)), {3: 1}, LEVEL) == report([0, 1, "zero"], [1, 2, "bytes:ff"])
 
 
+def test_contents_do_not_depend_on_how_they_are_cut() -> None:
+    """A second recovery tells the same bytes in one piece."""
+    below = settled_below(report([0, 1, "bytes:aa"], choice(3), [2, 3, "bytes:11"], choice(4)), {3: 0}, LEVEL)
+    assert below == report([0, 3, "bytes:aa0011"], choice(4 | LEVEL))
+
+
 @pytest.mark.parametrize(
     ("known", "mounted", "left_open"),
     [

@@ -325,3 +325,30 @@ def refusal(file: Path, lines: list[str]) -> str:
     except StraceError as error:
         return str(error)
     return ""
+
+
+@pytest.mark.parametrize(
+    ("before", "opened", "told"),
+    [
+        ('symlink("f", "/r/s") = 0', 'open("/r/s", O_WRONLY|O_NOFOLLOW) = 5</r/s>', "'s' is a symbolic link"),
+        ('symlink("f", "/r/s") = 0', 'open("/r/s", O_WRONLY|O_CREAT|O_EXCL, 0644) = 5</r/s>', "'s' is there already"),
+        ('mkdir("/r/D", 0777) = 0', 'open("/r/D", O_WRONLY) = 5</r/D>', "'D' is a directory"),
+        ('mkdir("/r/D", 0777) = 0', 'open("/r/D", O_RDONLY|O_CREAT, 0644) = 5</r/D>', "'D' is a directory"),
+    ],
+)
+def test_an_opening_that_cannot_be_is_reported(file: Path, before: str, opened: str, told: str) -> None:
+    """A program that is not traced has changed the name in between."""
+    assert not_mapped(file, OPEN, before, opened) == [f"line 3: open: {told}, as far as the trace tells"]
+
+
+@pytest.mark.parametrize(
+    ("before", "opened"),
+    [
+        ('symlink("f", "/r/s") = 0', 'open("/r/s", O_PATH|O_NOFOLLOW) = 5</r/s>'),
+        ('mkdir("/r/D", 0777) = 0', 'open("/r/D", O_RDONLY|O_DIRECTORY) = 5</r/D>'),
+        ('mkdir("/r/D", 0777) = 0', 'open("/r/D", O_PATH|O_RDWR) = 5</r/D>'),
+        ('mkdir("/r/D", 0777) = 0', 'open("/r/D", O_RDWR|O_TMPFILE, 0600) = 5</r/D/#1>'),
+    ],
+)
+def test_an_opening_that_can_be_is_not(file: Path, before: str, opened: str) -> None:
+    assert not any("as far as the trace tells" in line for line in not_mapped(file, OPEN, before, opened))

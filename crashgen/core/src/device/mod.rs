@@ -64,6 +64,10 @@ pub trait DeviceModel: Send + Sync {
     fn honours_fua(&self) -> bool {
         true
     }
+    /// Whether a crash may keep a request that has not completed.
+    fn keeps_unfinished(&self) -> bool {
+        self.order() != Order::Completion
+    }
     /// Whether a crash may keep a part of a block (4096 B).
     fn tears_blocks(&self) -> bool {
         self.atomic_unit_sectors() < BLOCK_SECTORS
@@ -239,6 +243,8 @@ mod tests {
         assert!(said("prefix").ends_with("completed"));
         let tears = |name: &str| find(name).expect("a model").tears_blocks();
         assert_eq!(["torn", "cache:1024", "cache", "prefix"].map(tears), [true, true, false, false]);
+        let keeps_unfinished = |name: &str| find(name).expect("a model").keeps_unfinished();
+        assert_eq!(["cache", "ordered", "lying", "prefix"].map(keeps_unfinished), [true, true, true, false]);
     }
 
     #[test]
