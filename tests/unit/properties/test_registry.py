@@ -1,10 +1,8 @@
 """All properties: each is sound, and the recorder can afford each family."""
 
-from dataclasses import replace
-
 import pytest
 
-from postcrash.model import History, Tree, Workload, parse_workload, simulate
+from postcrash.model import parse_workload, simulate
 from postcrash.model.history import trees_of
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties import (
@@ -12,34 +10,16 @@ from postcrash.properties import (
     HOTDEP13,
     PROPERTIES,
     TORN_BLOCKS,
-    Judgement,
     Property,
     UnknownPropertyError,
     properties_named,
     property_named,
 )
-from postcrash.properties.conformance import check_property, crash_free, spoilt
-from postcrash.properties.family import family
+from postcrash.properties.conformance import check_property
 from postcrash.properties.kinds import Atomic
 from postcrash.properties.selection import WRITING, is_within
 
 ALL = pytest.mark.parametrize("checked", PROPERTIES, ids=lambda checked: checked.name)
-
-
-class Fake:
-    """A property that gives the answer that it was told to give."""
-
-    name, title, statement, source, exclusions = "fake", "title", "statement", "source", ()
-
-    def __init__(self, *answers: Judgement) -> None:
-        self.answers = answers
-        self.family = family(("one", "", "creat a"))
-
-    def workloads(self) -> tuple[Workload, ...]:
-        return self.family
-
-    def judge(self, history: History, tree: Tree) -> Judgement:
-        return self.answers["a" not in tree]
 
 
 @ALL
@@ -111,62 +91,3 @@ def test_properties_are_found_by_name() -> None:
     assert property_named("p2-NULL").name == "P2-null"
     with pytest.raises(UnknownPropertyError, match="no property is called 'P6': there are P1, P2, P2-null"):
         property_named("P6")
-
-
-# The conformance test finds each fault that it should find
-
-
-PASS = Judgement(True, True, "fine")
-VACUOUS = Judgement(True, False, "")
-BROKEN = Judgement(False, True, "a is missing")
-
-
-def test_a_property_that_tells_good_from_bad_conforms() -> None:
-    fake = Fake(PASS, BROKEN)
-    fake.judge = lambda history, tree: BROKEN if history.started and "a" not in tree else PASS  # type: ignore[method-assign]
-    fake.family = family(("one", "creat a", "creat b"))
-    check_property(fake)
-
-
-@pytest.mark.parametrize(
-    ("answers", "complaint"),
-    [
-        ((PASS, PASS), "refuses nothing"),
-        ((BROKEN, BROKEN), "broken without a crash"),
-        ((VACUOUS, VACUOUS), "is vacuous"),
-        ((replace(PASS, message=""), VACUOUS), "is vacuous"),
-    ],
-    ids=["always passes", "never passes", "never relevant", "says nothing"],
-)
-def test_a_useless_property_is_caught(answers: tuple[Judgement, Judgement], complaint: str) -> None:
-    with pytest.raises(AssertionError, match=complaint):
-        check_property(Fake(*answers))
-
-
-@pytest.mark.parametrize(
-    ("rows", "complaint"),
-    [
-        ([], "no workloads"),
-        ([("one", "", "creat a"), ("one", "", "creat a; sync")], "uses a name twice"),
-        ([("one", "", "; ".join(f"creat a{i}" for i in range(9)))], "9 recorded operations"),
-        ([("one", "", "creat a; append a 12289")], "writes too much"),
-    ],
-)
-def test_an_unaffordable_family_is_caught(rows: list[tuple[str, str, str]], complaint: str) -> None:
-    fake = Fake(PASS, PASS)
-    fake.family = family(*rows)
-    with pytest.raises(AssertionError, match=complaint):
-        check_property(fake)
-
-
-def test_every_instant_has_its_trees() -> None:
-    (workload,) = family(("one", "creat s", "creat a; creat b"))
-    instants = [(history.started, history.returned, len(tree)) for history, tree in crash_free(workload)]
-    assert instants == [(1, 1, 2), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 2, 3), (3, 2, 4), (3, 3, 4)]
-
-
-def test_spoiling_takes_names_and_contents() -> None:
-    (workload,) = family(("one", "", "mkdir D; creat D/a; append D/a 10"))
-    bad = list(spoilt(simulate(workload)[-1]))
-    assert [sorted(tree) for tree in bad] == [["."], [".", "D"], *[[".", "D", "D/a"]] * 3]
-    assert [tree["D/a"].segments[:1] for tree in bad[2:]] == [(), ((0, 10, "zero"),), ((0, 10, "stale"),)]
