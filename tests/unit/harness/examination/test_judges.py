@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.judges import Judge, all_judges, is_shown, judges_named, kind_of, recoveries_for
 from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage, Verdict, parse_workload
 from postcrash.targets import target_named
@@ -111,12 +110,3 @@ def test_what_is_wrong_is_wrong_though_a_part_could_not_be_read() -> None:
 def test_nothing_holds_of_what_was_not_looked_at(name: str) -> None:
     opinion = JUDGES[name].opinion(HISTORY, Observation(0, Tree(), klog_whole=True))
     assert (opinion.verdict, opinion.relevant) == (Verdict.UNDECIDED, False)
-
-
-def test_recoveries_without_a_tree_are_not_compared() -> None:
-    same = SameRecovery(NOT_MOUNTED).opinion(HISTORY, NOT_MOUNTED)
-    assert (same.verdict, same.relevant) == (Verdict.HOLDS, False)
-    whole = SameRecovery(shown(FILE)).opinion(HISTORY, shown(FILE))
-    assert (whole.verdict, whole.relevant) == (Verdict.HOLDS, True)
-    unread = SameRecovery(shown(UNREADABLE)).opinion(HISTORY, shown(UNREADABLE))
-    assert unread.verdict is Verdict.UNDECIDED
