@@ -7,13 +7,11 @@ import pytest
 
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.errors import UsageError
-from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import Verdict
 from postcrash.properties import TORN_BLOCKS
-from postcrash.properties.promises import PRACTICE_RULES, RULES, Statements, unknown_names
-from postcrash.reports.store.records import Cell
+from postcrash.properties.promises import PRACTICE_RULES, RULES, unknown_names
 from postcrash.targets import load_target, target_named
 
 DOCUMENTED = [checker.name for checker in CHECKERS]
@@ -104,8 +102,8 @@ CONTRACT = """{"format": "postcrash contract 1", "kernel": "UML 6.1.176", "model
 "workloads": 1, "recoveries": 1}}, "ext2": {}}}"""
 
 
-def contract(folder: Path, text: str = CONTRACT) -> Expectation:
-    (folder / "c.json").write_text(text)
+def contract(folder: Path) -> Expectation:
+    (folder / "c.json").write_text(CONTRACT)
     return Expectation.named(f"contract:{folder}/c.json")
 
 
@@ -129,62 +127,9 @@ def test_a_contract_about_something_else_is_refused(tmp_path: Path, target: str,
         contract(tmp_path).judges(target_named(target), model)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "is no contract of .*: its text: Invalid JSON"),
-        (CONTRACT.replace("contract 1", "contract 2"), "is no contract of .*: format: "),
-        (CONTRACT.replace('"77"', "77"), "held.ext4-current.D-fsync-name.states: "),
-        (CONTRACT.replace('"77"', '"many"'), "held.ext4-current.D-fsync-name.states: "),
-        (CONTRACT.replace('"77"', '"0"'), "held.ext4-current.D-fsync-name.states: "),
-        (CONTRACT.replace('"workloads": 5', '"workloads": 0'), "held.ext4-current.D-fsync-name.workloads: "),
-        (CONTRACT.replace('"format": "postcrash contract 1", ', ""), "is no contract of .*: format: "),
-        (CONTRACT.replace("UML 6.1.176", r"UML\n HOLDS"), "is no contract of .*: kernel: "),
-        (CONTRACT.replace('"P5"', '"P9"'), r"c\.json: no property is called 'P9'"),
-        (CONTRACT.replace('"P5"', '"p5"'), r"c\.json: no property is called 'p5', but P5 is"),
-        (CONTRACT.replace('"P5"', '"D-fsync-name"'), r"c\.json: 'D-fsync-name' stands 2 times in one object"),
-        (CONTRACT.replace('"ext2"', '"ext4-current"'), r"c\.json: 'ext4-current' stands 2 times in one object"),
-    ],
-)
-def test_what_is_no_contract_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        contract(tmp_path, text)
-
-
-def test_an_endless_contract_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"/dev/zero: more than [0-9]+ bytes"):
-        Contract.load("/dev/zero")
-
-
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(UsageError, match="'contracts' is no expectation: choose one of documents, practice, contract"):
         Expectation.named("contracts")
-
-
-def test_a_table_s_contract_has_what_holds(tmp_path: Path) -> None:
-    verdicts = {"P1": Verdict.HOLDS, "P2": Verdict.VIOLATED, "P3": Verdict.UNDECIDED}
-    cells = [
-        Cell(
-            target="ext2",
-            property=name,
-            verdict=verdict,
-            states=9,
-            recoveries=8,
-            outcomes=7,
-            workloads=6,
-            relevant=5,
-            witness=None,
-            reason="",
-            kernel="k",
-            model="cache",
-            said=Statements(None, None),
-        )
-        for name, verdict in verdicts.items()
-    ]
-    made = Contract.of(cells, "k", "cache")
-    (tmp_path / "c.json").write_text(made.to_text())
-    assert Contract.load(f"{tmp_path}/c.json") == made
-    assert {target: list(held) for target, held in made.held.items()} == {"ext2": ["P1"]}
 
 
 def test_what_mount_options_make_durable_is_asked_by_properties() -> None:

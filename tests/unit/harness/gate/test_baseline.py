@@ -166,13 +166,6 @@ def test_a_part_that_asks_something_else_cannot_show_that_a_failure_is_gone(tmp_
     assert fixed(tmp_path, text, part(asked="10 workloads"), seen=sightings.places(CAUSE)) == [1]
 
 
-def test_two_runs_of_one_store_keep_what_each_has_seen(tmp_path: Path) -> None:
-    first, second = Sightings(tmp_path), Sightings(tmp_path)
-    first.add([part(failure(finding=""))])
-    second.add([part(failure(cause=OTHER, finding=""))])
-    assert [bool(Sightings(tmp_path).places(cause)) for cause in (CAUSE, OTHER)] == [True, True]
-
-
 @pytest.mark.parametrize("text", ["c-12 violated * # typing\n", "\xff"])
 def test_a_file_that_was_spoilt_meanwhile_is_not_added_to(tmp_path: Path, text: str) -> None:
     file = tmp_path / "known.txt"

@@ -1,31 +1,16 @@
-"""Which workloads are run on which targets, what is known already, and what the table says about it."""
+"""Which workloads are run on which targets, and what the table says about it."""
 
 import datetime
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.expectations.known import load_known, page_of
-from postcrash.harness.files.workload_files import loaded_from
 from postcrash.harness.hunting.corpus import CorpusQuestion, joined, with_shorter
 from postcrash.model import Verdict, parse_workload
 from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, CorpusTable, Result, corpus_markdown
 from postcrash.targets import target_named
 
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
-KNOWN = """
-[lost-name]
-page = "../docs/lost-name.md"
-targets = ["f2fs"]
-judges = ["fsync-names"]
-workloads = ["generic-3*"]
-"""
 
 
 def test_a_workload_called_after_a_file_system_is_asked_on_that_one_only() -> None:
@@ -42,47 +27,6 @@ def test_a_workload_called_after_a_file_system_is_asked_on_that_one_only() -> No
         "xfs-002": ["xfs", "xfs-wsync"],
         "ext4-003": ["ext4-current"],
     }
-
-
-def test_a_folder_without_workloads_selects_nothing(tmp_path: Path) -> None:
-    with pytest.raises(NothingSelectedError, match=r"has no file whose name ends in \.ops$"):
-        loaded_from(tmp_path)
-
-
-def test_a_broken_workload_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "a.ops").write_text("creat a\n")
-    (tmp_path / "b.ops").write_text("sync\nunlink b\n")
-    with pytest.raises(UsageError, match=r"b\.ops:2: line 2: `unlink b` would fail with ENOENT$"):
-        loaded_from(tmp_path)
-
-
-def found(target: str, judge: str, workload: str) -> Any:
-    return SimpleNamespace(target=target, checker=judge, workload_name=workload)
-
-
-def test_what_is_known_names_target_judge_and_workload(tmp_path: Path) -> None:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    assert load_known(folder, tmp_path) == ()
-    (folder / "known.toml").write_text(KNOWN)
-    known = load_known(folder, tmp_path / "docs")
-    assert page_of(found("f2fs", "fsync-names", "generic-322"), known) == "lost-name.md"
-    others = [("xfs", "fsync-names", "generic-322"), ("f2fs", "mounts", "generic-322"), ("f2fs", "fsync-names", "a")]
-    assert [page_of(found(*other), known) for other in others] == ["", "", ""]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (KNOWN.replace("page", "pages"), "lost-name.page: Field required"),
-        (KNOWN.replace('["f2fs"]', '"f2fs"'), "lost-name.targets: Input should be a valid tuple"),
-        ("[", r"known\.toml: not TOML: Invalid initial character"),
-    ],
-)
-def test_a_broken_file_of_what_is_known_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "known.toml").write_text(text)
-    with pytest.raises(UsageError, match=message):
-        load_known(tmp_path, tmp_path)
 
 
 def objection(finding: str, *, is_expected: bool = True, page: str = "") -> CorpusObjection:

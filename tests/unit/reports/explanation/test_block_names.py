@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, write_recording
-from postcrash.model import stale
 from postcrash.reports.explanation import disk_image, programs
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
-from postcrash.reports.explanation.disk_image import DiskImage
 
 pytestmark = pytest.mark.slow
 
@@ -262,24 +260,6 @@ def test_a_disk_that_is_too_large_is_not_copied(ext4: Path, monkeypatch: pytest.
     found = named("ext4", ext4, at(ext4, 0))
     assert found.names == ("",)
     assert "25165824 bytes" in found.problem
-
-
-def test_the_image_is_first_that_of_the_crash_and_then_that_of_the_end(tmp_path: Path) -> None:
-    base, path = tmp_path / "base.img", tmp_path / "made.pcr"
-    base.write_bytes(b"a" * 4096 + stale(1, 4096) + b"c" * 8192)
-    events: list[tuple[Any, ...]] = [
-        *(("write", 0, 8, b"x" * 512, False, False), ("complete", 0), ("durable",)),
-        *(("write", 1, 0, b"y" * 1024, False, False), ("zero", 2, 16, 8, True)),
-        ("write", 3, 1, b"z" * 512, False, False),
-    ]
-    write_recording(path, 32, "{}", events)
-    crash = b"y" * 1024 + b"a" * 3072 + b"x" * 512 + bytes(3584) + bytes(4096) + b"c" * 4096
-    with DiskImage(Recording(path), base, 5) as disk:
-        assert disk.read(0, 1 << 20) == Path(disk.path).read_bytes() == crash
-        disk.finish()
-        assert disk.read(0, 1024) == b"y" * 512 + b"z" * 512
-        assert disk.read(1024, 1 << 20) == crash[1024:]
-    assert not Path(disk.path).exists()
 
 
 def test_names_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:

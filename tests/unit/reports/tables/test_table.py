@@ -15,12 +15,8 @@ from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import (
     adversary_legend,
-    certificate_numbers,
-    grids,
     mark,
     marked,
-    note,
-    otherwise_published,
 )
 from postcrash.reports.tables.published import published, why_otherwise
 from postcrash.reports.tables.table import LEGEND, print_table, to_json, to_markdown
@@ -62,34 +58,6 @@ def test_the_published_table() -> None:
     assert published("btrfs", "P2-null") is None
 
 
-@pytest.mark.parametrize(
-    ("target", "prop", "verdict", "expected"),
-    [
-        ("btrfs", "P1", VIOLATED, None),
-        ("btrfs", "P1", HOLDS, VIOLATED),
-        ("btrfs", "P2", VIOLATED, HOLDS),
-        ("btrfs", "P2", UNDECIDED, None),
-        ("btrfs", "P2-null", VIOLATED, None),
-        ("xfs", "P1", VIOLATED, None),
-    ],
-)
-def test_a_verdict_is_compared_with_the_published_one(
-    make_cell: MakeCell, target: str, prop: str, verdict: Verdict, expected: Verdict | None
-) -> None:
-    cell = make_cell(target, prop, verdict)
-    assert otherwise_published(cell) is expected
-    assert mark(cell) == verdict.symbol + ("†" if expected is not None else "")
-
-
-def test_rows_and_columns(cells: list[Cell]) -> None:
-    (grid,) = grids(cells)
-    assert grid.targets == ("xfs", "btrfs")
-    assert grid.properties == ("P1", "P2", "P2-null", "mounts")
-    assert grid.cell("btrfs", "P1") == cells[2]
-    assert grid.cell("xfs", "P1") is None
-    assert grid.in_order == (cells[1], cells[0], cells[2], cells[3], cells[4])
-
-
 def test_the_published_table_of_osdi14() -> None:
     rows = {known.name for known in GROUPS["osdi14"]}
     targets = ("ext2", "ext3-journal", "ext4-current", "btrfs", "xfs-wsync")
@@ -129,30 +97,6 @@ def test_no_verdict_is_cut_off_where_the_terminal_is_narrow(make_cell: MakeCell)
     print_table(cells, Console(file=out, width=60))
     row = next(line for line in out.getvalue().splitlines() if "S-powersafe-overwrite" in line)
     assert row.count("✓") == 30
-
-
-def test_each_kernel_and_device_model_has_its_table(make_cell: MakeCell) -> None:
-    cells = [make_cell(), make_cell(model="lying"), make_cell("btrfs"), make_cell(kernel="UML 6.12")]
-    found = grids(cells)
-    assert [(grid.kernel, grid.model, len(grid.cells)) for grid in found] == [
-        ("UML 6.1.176", "cache", 2),
-        ("UML 6.1.176", "lying", 1),
-        ("UML 6.12", "cache", 1),
-    ]
-
-
-def test_notes(cells: list[Cell]) -> None:
-    assert [note(cell) for cell in cells] == [
-        "",
-        "4,096 recoveries were not enough",
-        "f-0000000000000001: b is there, a is not; broken: rule (fs(5))",
-        "f-0000000000000002: a is | long; broken: rule (fs(5))",
-        "its premise was never seen",
-    ]
-
-
-def test_certificates_are_exact(make_cell: MakeCell) -> None:
-    assert certificate_numbers(make_cell()) == ("1,180,591,620,717,411,303,424", "14", "9", "12", "3")
 
 
 def test_the_terminal_table(cells: list[Cell]) -> None:
