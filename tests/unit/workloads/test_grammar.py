@@ -71,6 +71,11 @@ def test_something_must_make_the_last_call_durable() -> None:
     assert between == (*after, Call(""))
 
 
+def test_the_root_has_no_sibling() -> None:
+    grammar = Grammar("one", ("foo", "bar"), ("A",), (), (Point("fsync", "related"),))
+    assert words(grammar.points_after(frozenset({"."}), 1, last=True)) == ["fsync ."]
+
+
 def test_a_path_without_a_sibling_has_none() -> None:
     alone = Grammar("alone", ("foo", "A/bar"), ("A",), (), (Point("fsync", "related"),))
     assert words(alone.points_after(frozenset({"foo"}), 1, last=True)) == ["fsync foo", "fsync ."]

@@ -112,6 +112,14 @@ def test_what_the_interrupted_recovery_would_have_shown() -> None:
     assert settled.choices == ()
 
 
+def test_contents_are_the_same_however_they_are_cut() -> None:
+    choice = {"start": 1, "end": 2, "component": 7, "versions": [[[1, 2, "bytes:00"]], [[1, 2, "bytes:ff"]]]}
+    first = first_observation(RecoveredState(0, (), wire([0, 1, "bytes:aa"], choice)), ((BELOW | 7, 0),))
+    for content, verdict in (("aa00", Verdict.HOLDS), ("aaff", Verdict.VIOLATED)):
+        second = Observation.from_wire(wire([0, 2, f"bytes:{content}"]))
+        assert SameRecovery(first).opinion(HISTORY, second).verdict is verdict
+
+
 @pytest.mark.parametrize(
     ("base", "below"), [(BASE, None), ("r-0123456789abcdef/3/0.1", "r-0123456789abcdef"), ("r-0123456789abcdef", None)]
 )
