@@ -6,6 +6,7 @@ states that differ only in changes that the application cannot see, one is found
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import z3
@@ -46,6 +47,24 @@ def moments(protocol: Protocol, implications: Collection[Implication]) -> list[M
     return [*found, Moment(len(protocol.steps), len(protocol.changes), said)]
 
 
+@cache
+def _durable(change: int) -> Literal:
+    """That the change of this index is durable."""
+    return z3.Bool(f"durable {change}")
+
+
+@cache
+def _not_durable(change: int) -> Literal:
+    return z3.Not(_durable(change))
+
+
+def _any(literals: Collection[Literal]) -> Literal:
+    """That one of them is true. z3.Or asks each literal for its sort, which takes several times as long."""
+    context = z3.main_ctx()
+    nodes = (z3.Ast * len(literals))(*(literal.as_ast() for literal in literals))
+    return z3.BoolRef(z3.Z3_mk_or(context.ref(), len(literals), nodes), context)
+
+
 class Space:
     """All states at one moment, under some implications."""
 
@@ -54,14 +73,19 @@ class Space:
         self._slots = slots
         self._solver = z3.SolverFor("QF_FD")
         self._changes = slots.protocol.changes[: moment.end]
-        self._durable = [z3.Bool(f"durable {change.index}") for change in self._changes]
+        self._durable = [_durable(change.index) for change in self._changes]
+        self._not_durable = [_not_durable(change.index) for change in self._changes]
         self._kept = [self._keeping(change.index) for change in self._changes]
         self._whole: dict[frozenset[int], Literal] = {}
         for implication in implications:
             if self._applies(implication):
-                premise = [z3.Not(self._durable[index]) for index in implication.durable]
-                self._solver.add(z3.Or([*premise, self._all_kept(implication.then)]))
+                premise = [self._not_durable[index] for index in implication.durable]
+                self._add(_any([*premise, self._all_kept(implication.then)]))
         self._bounds: dict[int, Literal] = {}
+
+    def _add(self, clause: Literal) -> None:
+        """Add a clause. `Solver.add` would ask it for its sort."""
+        z3.Z3_solver_assert(self._solver.ctx.ref(), self._solver.solver, clause.as_ast())
 
     def _applies(self, implication: Implication) -> bool:
         returned = implication.returned is None or implication.returned < self.moment.number
@@ -71,13 +95,16 @@ class Space:
         """That a change is durable, or a later one of its slot."""
         slot = self._changes[index].slot
         standing = [each for each in self._slots.of(slot) if index <= each.index < self.moment.end]
-        return z3.Or([self._durable[each.index] for each in standing])
+        return _any([self._durable[each.index] for each in standing])
 
     def _all_kept(self, changes: frozenset[int]) -> Literal:
         """That all of these changes that have been made are kept. Many implications ask for the same ones."""
         if changes not in self._whole:
             made = self._whole[changes] = z3.Bool(f"whole {len(self._whole)}")
-            self._solver.add([z3.Implies(made, self._kept[index]) for index in changes if index < self.moment.end])
+            not_whole = z3.Not(made)
+            for index in changes:
+                if index < self.moment.end:
+                    self._add(_any([not_whole, self._kept[index]]))
         return self._whole[changes]
 
     def states(self, losses_max: int | None = None) -> Iterator[State]:
@@ -94,12 +121,12 @@ class Space:
                 if z3.is_true(model.eval(variable, model_completion=True))
             )
             state = State(self._slots, self.moment.end, durable)
-            self._solver.add(z3.Or(list(self._differences(state))))
+            self._add(_any(list(self._differences(state))))
             yield state
 
     def keeps(self, implications: Collection[Implication]) -> bool:
         """Whether all states keep these implications, too."""
-        return not self._is_there_one([z3.Or([self._breaking(each) for each in implications if self._applies(each)])])
+        return not self._is_there_one([_any([self._breaking(each) for each in implications if self._applies(each)])])
 
     def _breaking(self, implication: Implication) -> Literal:
         kept = [self._kept[index] for index in implication.then if index < self.moment.end]
@@ -125,7 +152,7 @@ class Space:
             winner = state.winner(slot)
             later = [each for each in self._slots.of(slot) if each.index < self.moment.end]
             if winner is not None:
-                yield z3.Not(self._durable[winner.index])
+                yield self._not_durable[winner.index]
                 later = later[later.index(winner) + 1 :]
             yield from (self._durable[each.index] for each in later)
 

@@ -1,11 +1,21 @@
 """What tests of several folders need."""
 
 import json
+import sys
+from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def limit_of_digits() -> Iterator[None]:
+    """Python's own limit, which commands lift, is there again for the next test."""
+    limit = sys.get_int_max_str_digits()
+    yield
+    sys.set_int_max_str_digits(limit)
 
 
 @pytest.fixture(scope="session")
