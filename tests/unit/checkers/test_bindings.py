@@ -75,6 +75,12 @@ def test_an_fsync_of_a_directory_settles_its_own_entries_alone() -> None:
     assert found.stands_for(at("D")) == {None, 2}
 
 
+def test_an_fdatasync_of_a_directory_settles_nothing_behind_an_fsync_of_it() -> None:
+    found = bound("mkdir D; fsync D; creat D/a; fdatasync D")
+    assert [barrier.count for barrier in found.settling(2)] == [0, 2]
+    assert found.stands_for(at("a", 2)) == {None, 4}
+
+
 SYNCED = "creat a; creat b; sync; rename b a; creat b"
 
 

@@ -234,6 +234,11 @@ def test_an_attribute_has_a_value_that_it_had_since_the_promise(operations: str,
     assert (said[1].partition(", but ")[2] if said else "") == message
 
 
+def test_an_attribute_is_promised_by_the_fsync_and_not_by_the_fdatasync_before_it() -> None:
+    said = broken("creat a; setxattr a user.x 1; fdatasync a; write-odsync a 0 1; fsync a", "a=w0:1")
+    assert said == (5, "fsync a (operation 5) had returned, but attribute user.x of a is missing; it promised b'1'")
+
+
 def test_a_symbolic_link_that_is_durable_keeps_its_target() -> None:
     assert broken("symlink to s; fsync .", "s->other") is None
     said = broken("symlink to s; sync", "s->other")

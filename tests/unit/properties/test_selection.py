@@ -74,6 +74,8 @@ def test_an_operation_is_no_pair_with_itself_or_with_what_came_before() -> None:
 def test_the_file_of_an_operation_is_what_it_makes_or_what_was_there() -> None:
     workload = workload_of("creat a; append a 1; unlink a; creat a; rename a b; sync; symlink gone s")
     assert [file_of(workload, index) for index in range(7)] == [2, 2, 2, 5, 5, None, 8]
+    swapped = workload_of("exchange a b", "creat a; creat b")
+    assert file_of(swapped, 2) == 2
 
 
 @pytest.mark.parametrize(

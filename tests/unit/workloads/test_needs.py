@@ -142,6 +142,7 @@ def test_a_need_comes_first_if_no_call_was_at_above_or_below(
 def test_what_rests_on_a_need_that_cannot_come_first_cannot_either() -> None:
     files = Files().need("foo").touched("bar").fill("foo").need("bar").fill("bar")
     assert files.first == [("file", "foo"), ("contents", "foo")]
+    assert Files().need("A").touched("A").need("A/foo").first == [("folder", "A")]
     folder = Files().touched("A").need("A")
     folder._touched.clear()
     assert folder.need("A/foo").fill("A/foo").first == []

@@ -107,6 +107,8 @@ def test_only_what_can_be_seen_is_seen() -> None:
     known = slots((NameSlot(FOLDER, "b"), FILE), (BlockSlot(FILE, 1), b"x"), (SizeSlot(FILE), 4097))
     assert state(known, 0, 1).seen == [NameSlot(ROOT, "a"), SizeSlot(FILE), BlockSlot(FILE, 0)]
     assert state(known, 1, 2).seen == [NameSlot(ROOT, "a"), SizeSlot(FILE), BlockSlot(FILE, 0), BlockSlot(FILE, 1)]
+    full = slots((BlockSlot(FILE, 1), b"x"), (SizeSlot(FILE), 4096))
+    assert state(full, 0, 1).seen == [NameSlot(ROOT, "a"), SizeSlot(FILE), BlockSlot(FILE, 0)]
     gone = slots((NameSlot(ROOT, "a"), 0))
     assert state(gone, 0).seen == [NameSlot(ROOT, "a")]
 

@@ -79,6 +79,7 @@ def test_a_call_that_does_not_end_is_refused(text: str, expected: str) -> None:
         (r'"\0\01\0012\377"', b"\0\x01\x012\xff"),
         (r'"\"\\"', b'"\\'),
         (r'"\8"', b"8"),
+        (r'"\777"', b"\xff"),
         ('"\xe9"', b"\xe9"),
     ],
 )

@@ -63,6 +63,12 @@ def test_a_link_that_is_not_followed_is_opened_itself(file: Path, flags: str) ->
     assert found.endswith("workloads have no attributes of symbolic links")
 
 
+def test_a_file_that_was_cut_is_written_on_from_its_start(file: Path) -> None:
+    lines = ['write(3</r/f>, "xyz", 3) = 3', 'open("/r/f", O_WRONLY|O_TRUNC|O_APPEND|O_SYNC) = 5</r/f>']
+    more = ['write(5</r/f>, "x", 1) = 1', 'write(5</r/f>, "y", 1) = 1']
+    assert operations(file, OPEN, *lines, *more)[2:] == ["truncate f 0", "write-osync f 0 1", "write-osync f 1 1"]
+
+
 def test_reading_what_the_trace_does_not_know_is_nothing_and_writing_it_is_reported(file: Path) -> None:
     assert operations(file, OPEN, 'open("/r/x", O_RDONLY) = 5</r/x>') == ["creat f"]
     (found,) = not_mapped(file, OPEN, 'open("/r/x", O_WRONLY) = 5</r/x>')
@@ -92,6 +98,8 @@ def test_fcntl_takes_flags_away_and_leaves_those_that_it_cannot_set(file: Path) 
     opened = 'open("/r/g", O_WRONLY|O_CREAT|O_APPEND|O_SYNC, 0644) = 5</r/g>'
     lines = [opened, "fcntl(5</r/g>, F_SETFL, O_WRONLY) = 0", WRITE]
     assert operations(file, *lines) == ["creat g", "write-osync g 0 1"]
+    lines[0] = opened.replace("|O_SYNC", "")
+    assert operations(file, *lines) == ["creat g", "write g 0 1"]
 
 
 EXEC = 'execve("/bin/x", ["x"], 0x7ff /* 3 vars */) = 0'

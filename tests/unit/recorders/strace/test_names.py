@@ -123,6 +123,7 @@ def test_a_link_is_followed_for_attributes_and_for_a_second_name_only_where_the_
     assert operations(file, *made, *followed)[4:] == ["setxattr b user.x v", "removexattr b user.x"]
     second = 'linkat(AT_FDCWD</r>, "s", AT_FDCWD</r>, "c", {}) = 0'
     assert operations(file, *made, second.format("AT_SYMLINK_FOLLOW"))[4:] == ["link b c"]
+    assert operations(file, *made, second.format("0"))[4:] == ["link s c"]
     for call in ("lsetxattr", "lremovexattr"):
         (found,) = not_mapped(file, *made, f'{call}("/r/s", "user.x", "v", 1, 0) = 0')
         assert found.endswith("workloads have no attributes of symbolic links")
