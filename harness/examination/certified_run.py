@@ -17,22 +17,22 @@ class CertifiedRun(Message):
     """The part of a run in the store that says what its certificates rest on.
 
     recording     id of the recording, base: id of the base image, model: the device model
-    kernel        the guest's kernel, and guest: the digest of the guest
     states        number of crash states, and covered: those that the certificates cover
     findings      ids of the findings
     certificates  in the form of the store
+    kernel        the guest's kernel, and guest: the digest of the guest; older runs do not have both
     """
 
     __pydantic_config__ = ConfigDict(extra="ignore")
     recording: str
     base: str
     model: str
-    kernel: str
-    guest: str
     states: Count
     covered: Count
     findings: tuple[str, ...]
     certificates: list[Any]
+    kernel: str = "an unknown kernel"
+    guest: str = ""
 
     @property
     def is_whole(self) -> bool:

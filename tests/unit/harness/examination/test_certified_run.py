@@ -28,6 +28,12 @@ def test_only_runs_with_certificates_are_listed(store: Store) -> None:
     assert run.is_whole
 
 
+def test_a_run_that_an_older_version_kept_is_of_no_known_guest(store: Store) -> None:
+    store.put_run("run", {name: value for name, value in ROW.items() if name not in ("kernel", "guest")})
+    (run,) = certified_runs(store)
+    assert (run.kernel, run.guest) == ("an unknown kernel", "")
+
+
 @pytest.mark.parametrize("changed", [{"covered": "few"}, {"findings": None}, {"recording": 7}])
 def test_a_damaged_run_is_one_clear_error(store: Store, changed: dict[str, Any]) -> None:
     store.put_run("run", ROW | changed)

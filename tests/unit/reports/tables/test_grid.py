@@ -27,17 +27,6 @@ MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
 
 
-@pytest.fixture
-def cells(make_cell: MakeCell) -> list[Cell]:
-    return [
-        make_cell("xfs", "mounts"),
-        make_cell("xfs", "P2-null", UNDECIDED, reason="4,096 recoveries were not enough"),
-        make_cell("btrfs", "P1", VIOLATED, witness="f-0000000000000001", reason="b is there, a is not"),
-        make_cell("btrfs", "P2", VIOLATED, witness="f-0000000000000002", reason="a is | long"),
-        make_cell("btrfs", "mounts", relevant=0),
-    ]
-
-
 @pytest.mark.parametrize(
     ("target", "prop", "verdict", "expected"),
     [

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from postcrash.model import Verdict
@@ -23,17 +22,6 @@ from postcrash.reports.tables.table import LEGEND, print_table, to_json, to_mark
 
 MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
-
-
-@pytest.fixture
-def cells(make_cell: MakeCell) -> list[Cell]:
-    return [
-        make_cell("xfs", "mounts"),
-        make_cell("xfs", "P2-null", UNDECIDED, reason="4,096 recoveries were not enough"),
-        make_cell("btrfs", "P1", VIOLATED, witness="f-0000000000000001", reason="b is there, a is not"),
-        make_cell("btrfs", "P2", VIOLATED, witness="f-0000000000000002", reason="a is | long"),
-        make_cell("btrfs", "mounts", relevant=0),
-    ]
 
 
 def printed(cells: list[Cell]) -> str:
