@@ -20,10 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from postcrash.apps.box_files import BoxFiles, in_memory
 from postcrash.apps.control_group import ControlGroup
 from postcrash.apps.folder import Folder
 from postcrash.apps.launcher import Launcher, LauncherEndedError
+from postcrash.apps.sandbox_files import SandboxFiles, in_memory
 from postcrash.apps.socket_filter import without_sockets
 from postcrash.model import Entry, Tree
 from postcrash.model.tree import ROOT_PATH
@@ -192,7 +192,7 @@ class Sandbox:
     ) -> bytes:
         """Start a check. Returns what its standard input, the first of `streams`, holds then. OSError."""
         given, said = streams
-        with BoxFiles() as files:
+        with SandboxFiles() as files:
             if not self._limits.sockets:
                 # Root owns what is in /proc/net, and could change modes there for the checks that follow.
                 files.words += ["--share-net", "--remount-ro", "/proc"] if self._network else []

@@ -18,9 +18,9 @@ import pytest
 
 from postcrash.apps import CheckResult, Folder, Limits, Sandbox, SandboxError
 from postcrash.apps import sandbox as module
-from postcrash.apps.box_files import FILES_MAX, in_memory
 from postcrash.apps.control_group import ControlGroup
 from postcrash.apps.launcher import Launcher
+from postcrash.apps.sandbox_files import FILES_MAX, in_memory
 
 from .archives import FILE, LINK, SYMLINK, archive
 
@@ -345,7 +345,7 @@ def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) ->
 
 
 def test_all_that_makes_a_box_is_killed_together() -> None:
-    """While bubblewrap makes a box, its child does not end with it."""
+    """While bubblewrap makes a sandbox, its child does not end with it."""
     launcher = Launcher(None, 1 << 20, 1 << 20)
     with in_memory() as given, in_memory() as said:
         launcher.start(["/bin/sh", "-c", f"{endless(6)} & wait"], (given.fileno(), said.fileno()), 60)

@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from postcrash.apps import Folder, Sandbox
-from postcrash.apps.box_files import FILES_MAX, BoxFiles
+from postcrash.apps.sandbox_files import FILES_MAX, SandboxFiles
 
 from .archives import DIR, FIFO, FILE, LINK, SYMLINK, Member, archive
 
@@ -22,7 +22,7 @@ PLAIN: list[Member] = [
 
 
 def is_added(members: list[Member], *modes: int) -> bool:
-    with BoxFiles() as files:
+    with SandboxFiles() as files:
         is_added = files.add_folder(archive(members, modes or (0o755,)), "/mnt")
         assert is_added or not (files.words or files.files)
         return is_added
@@ -34,7 +34,7 @@ def test_tar_makes_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_added(PLAIN)
     with Sandbox() as sandbox:
         made = sandbox.run(folder, LISTED, [])
-        monkeypatch.setattr(BoxFiles, "add_folder", lambda *_: False)
+        monkeypatch.setattr(SandboxFiles, "add_folder", lambda *_: False)
         unpacked = sandbox.run(folder, LISTED, [])
     assert made.status == 0
     assert made.output.count("\n") > len(PLAIN)
@@ -87,7 +87,7 @@ def test_modes_that_mkdir_does_not_set_are_left_to_tar(mode: int) -> None:
 
 
 def test_an_archive_that_unpacks_to_more_than_itself_is_left_to_tar() -> None:
-    with BoxFiles() as files:
+    with SandboxFiles() as files:
         assert not files.add_folder(Folder(gzip.compress(archive(PLAIN).archive)), "/mnt")
         info = tarfile.TarInfo("f")
         info.size = 1 << 40
@@ -96,7 +96,7 @@ def test_an_archive_that_unpacks_to_more_than_itself_is_left_to_tar() -> None:
 
 
 def test_links_come_last() -> None:
-    with BoxFiles() as files:
+    with SandboxFiles() as files:
         assert files.add_folder(archive([("a", SYMLINK, "b"), ("b", DIR, ""), ("b/c", FILE, "x")]), "/mnt")
         assert [word for word in files.words if word in ("--symlink", "--dir", "--file")] == [
             "--dir",

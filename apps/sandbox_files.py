@@ -24,7 +24,7 @@ _SPECIAL = 0o7000
 """Bits of a mode that `mkdir` does not set."""
 
 
-class BoxFiles(ExitStack):
+class SandboxFiles(ExitStack):
     """Files for one sandbox: `words` are arguments of bubblewrap, which finds `files` from the descriptor `EXTRA` on.
 
     At the end of the `with` statement the files are closed here. A launcher to which they were sent keeps its own.
