@@ -5,7 +5,18 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from postcrash._core import DeviceModel
@@ -75,6 +86,13 @@ def _properties(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _not_boolean(number: Any) -> Any:
+    """The value, unless it is a boolean, which Python takes for 0 or 1."""
+    if isinstance(number, bool):
+        raise ValueError(f"{shown(number)} is no number of operations")
+    return number
+
+
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
@@ -137,18 +155,25 @@ class PropertiesPart(PartSettings):
 
 
 class HuntPart(PartSettings):
-    """Every workload of so many operations, as `postcrash hunt --ops`."""
+    """The workloads of `postcrash hunt`, or with a number those of `postcrash hunt --ops`."""
 
-    hunt: Annotated[int, Field(ge=1, le=3)]
-    """The number of operations."""
-    grammar: Literal["ace", "full"] = "ace"
-    """Which operations and files: ace has the bounds of ACE, full has more."""
+    hunt: Annotated[Literal["default", 1, 2, 3], BeforeValidator(_not_boolean)]
+    """`default`, or the number of operations."""
+    grammar: Literal["ace", "full"] | None = None
+    """Which operations and files: ace, which is taken without it, has the bounds of ACE, full has more."""
     setups: Annotated[tuple[Setup, ...], _IS_LIST, Field(min_length=1)] | None = None
     """The histories of the files that operations need; without it, those of the grammar."""
     limit: Annotated[int, Field(ge=1)] | None = None
-    """Only so many workloads, drawn at random."""
+    """Only so many workloads: the first of the default hunt, others drawn at random."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     """What they are drawn with."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "HuntPart":
+        for setting in ("grammar", "setups"):
+            if self.hunt == "default" and getattr(self, setting) is not None:
+                raise ValueError(f"the default hunt has a mixture of its own: leave {setting} out, or give a number")
+        return self
 
 
 class RandomPart(PartSettings):

@@ -122,8 +122,8 @@ def _lines(
     yield "[parts.table]                    # the workloads of the properties P1 to P5"
     yield 'properties = ["hotdep13"]'
     yield ""
-    yield "[parts.small]                    # every workload of one operation"
-    yield "hunt = 1"
+    yield "[parts.hunt]                     # the default hunt: what finds most bugs comes first"
+    yield 'hunt = "default"'
     for number, place in enumerate(corpora, 1):
         yield ""
         yield f"[parts.own{number if len(corpora) > 1 else ''}]"

@@ -13,8 +13,9 @@ from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, finding_fields, plan_of_part, workload_in
+from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, finding_fields, plans_of_part, workload_in
 from postcrash.harness.guests.spare import Spare
+from postcrash.harness.hunting.default_hunt import Probe, probe_of
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
 from postcrash.reports.gate.run import Failure, Share, validated
@@ -100,7 +101,8 @@ class FollowUp:
         """Record and explore the workload anew, on the disk on which the failure was found."""
         how = provenance(session.store, finding)
         settings = settings_for_recorders(session.settings, [how.recorder])
-        with plan_of_part(planned, session) as (plan, _), Spare(settings, self.until) as machine:
+        with plans_of_part(planned, session) as (plans, _), Spare(settings, self.until) as machine:
+            plan = plans.get(probe_of(finding), plans[Probe.WALK])
             again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=how.held))
             results = [
                 machine.twice(lambda: run_plan(again, machine, session.store, self.progress, fresh=True))

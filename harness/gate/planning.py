@@ -31,6 +31,7 @@ from postcrash.harness.gate.configuration import (
 )
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.hunting.corpus import suits
+from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace, probes_for
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection, Shard
@@ -43,7 +44,7 @@ from postcrash.reports.gate.run import PartKey, PartKind
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
-Workloads = Selection | RandomSelection | ListSelection
+Workloads = Selection | DefaultSelection | RandomSelection | ListSelection
 KernelsByName = Mapping[str | None, Mapping[Target, Kernel | None]]
 """For each name of a kernel, the kernel of each target; None if no such kernel can run the target."""
 
@@ -185,11 +186,19 @@ class Planner:
         kind = kind_of(section)
         assert kind is not None
         disks = how.disks(one=gate.of(section, "disks") == "one")
-        with self._blame.setting(name, kind):
-            workloads = self._workloads(section, target, disks)
-        listed = workloads.workloads if isinstance(workloads, ListSelection) else ()
         hold = gate.of(section, "hold")
-        kinds = [WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))]
+        kinds = frozenset([WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))])
+        with self._blame.setting(name, kind):
+            if isinstance(section, HuntPart) and section.hunt == "default":
+                workloads: Workloads = _of_default_hunt(section, target, expected, how, kinds, disks)
+            else:
+                workloads = self._workloads(section, target, disks)
+        listed: Sequence[Workload] = ()
+        match workloads:
+            case ListSelection():
+                listed = workloads.workloads
+            case DefaultSelection():
+                listed = workloads.space.corpus
         return PlannedPart(
             name=name,
             kind=kind,
@@ -200,7 +209,7 @@ class Planner:
             how=how,
             expected=expected,
             hold=tuple(each.name for each in properties_named(",".join(hold))) if hold else (),
-            kinds=frozenset(kinds),
+            kinds=kinds,
             folder=self._corpus_folder(section.corpus) if isinstance(section, CorpusPart) else None,
             asked=asked(gate, section, listed),
         )
@@ -209,7 +218,8 @@ class Planner:
         """The workloads of all shards."""
         match section:
             case HuntPart():
-                grammar = GRAMMARS[section.grammar]
+                assert section.hunt != "default"
+                grammar = GRAMMARS[section.grammar or "ace"]
                 space = WorkloadSpace(grammar, section.hunt, section.setups or grammar.setups)
                 return Selection(space, sample=section.limit, seed=section.seed, disks=disks)
             case RandomPart():
@@ -235,11 +245,24 @@ class Planner:
         return loaded_from(place) if os.path.isdir(place) else (loaded(str(place)),)
 
 
+def _of_default_hunt(
+    section: HuntPart,
+    target: Target,
+    expected: Expectation,
+    how: Exploration,
+    kinds: frozenset[str],
+    disks: tuple[int | None, ...],
+) -> DefaultSelection:
+    judges = () if expected.compares else expected.judges(target, how.model)
+    space = DefaultSpace(target, probes_for(judges, target, how, kinds))
+    return DefaultSelection(space, limit=section.limit, disks=disks)
+
+
 def _share(workloads: Workloads, shard: Shard) -> Workloads:
     """The workloads of one shard. Random ones have a seed of their own in each shard."""
     first, step = shard
     match workloads:
-        case Selection():
+        case Selection() | DefaultSelection():
             return replace(workloads, shard=shard)
         case RandomSelection():
             assert workloads.limit is not None

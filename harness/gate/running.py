@@ -9,19 +9,26 @@ from typing import Any
 
 from postcrash.harness.auditing.audit import plan_of as plan_of_application
 from postcrash.harness.auditing.judge import ApplicationJudge
-from postcrash.harness.examination.judges import PropertyJudge, recoveries_for
+from postcrash.harness.examination.judges import PropertyJudge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.hunting.causes import Cause, cause_of
+from postcrash.harness.hunting.default_hunt import (
+    DefaultSelection,
+    Plans,
+    Probe,
+    default_hunt,
+    default_plans,
+    joined_plan,
+)
 from postcrash.harness.hunting.groups import kinds_lost
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.hunt_result import Group, HuntResult
 from postcrash.harness.hunting.listed import ListSelection, hunt_through
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.hunting.space_hunt import Selection, hunt
-from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
@@ -48,9 +55,9 @@ def run_part(
     if planned.kernel is None:
         return _absent(planned), False
     there, started = session.on(planned.kernel), time.monotonic()
-    with plan_of_part(planned, there) as (plan, expected):
-        hunted = _hunted(planned, plan, there, guests, progress, until)
-        part = _part(planned, plan, expected, hunted, there.store, time.monotonic() - started)
+    with plans_of_part(planned, there) as (plans, expected):
+        hunted = _hunted(planned, plans, there, guests, progress, until)
+        part = _part(planned, joined_plan(plans), expected, hunted, there.store, time.monotonic() - started)
     return part, hunted.interrupted
 
 
@@ -95,30 +102,39 @@ def _hold(planned: PlannedPart) -> dict[str, str | None]:
 
 
 @contextmanager
-def plan_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plan, Expectation]]:
-    """What each workload is asked, and the expectation with its judge. Both end with the context."""
+def plans_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plans, Expectation]]:
+    """What each workload is asked, by the probe, and the expectation with its judge. Both end with the context.
+
+    Only the default hunt has several probes.
+    """
     target, how = planned.target, planned.how
     with ExitStack() as stack:
         if planned.application is not None:
             judge = stack.enter_context(ApplicationJudge(planned.application, how.budget.seconds))
             plan = plan_of_application(session, planned.application, target, how, judge)
-            yield replace(plan, findings_max=FINDINGS_MAX), planned.expected
+            yield {Probe.WALK: replace(plan, findings_max=FINDINGS_MAX)}, planned.expected
             return
         expected = stack.enter_context(opened(session, planned.expected, target, how))
         judges = {judge.name: judge for judge in expected.judges(target, how.model)}
         for each in properties_named(",".join(planned.hold)) if planned.hold else ():
             judges.setdefault(each.name, PropertyJudge(each))
-        recoveries = recoveries_for(judges.values(), target, how.recovery, planned.kinds)
-        session.require(target, recoveries)
-        plan = outline(session, target, judges.values(), recoveries, how)
-        yield replace(plan, findings_max=FINDINGS_MAX), expected
+        probes = planned.workloads.space.probes if isinstance(planned.workloads, DefaultSelection) else (Probe.WALK,)
+        plans = default_plans(session, target, tuple(judges.values()), how, planned.kinds, probes)
+        yield {probe: replace(plan, findings_max=FINDINGS_MAX) for probe, plan in plans.items()}, expected
 
 
 def _hunted(
-    planned: PlannedPart, plan: Plan, session: Session, guests: int | None, progress: HuntProgress, until: float | None
+    planned: PlannedPart,
+    plans: Plans,
+    session: Session,
+    guests: int | None,
+    progress: HuntProgress,
+    until: float | None,
 ) -> HuntResult:
-    asked = plan, session.crew(guests), session.store, progress
+    asked = plans[Probe.WALK], session.crew(guests), session.store, progress
     match planned.workloads:
+        case DefaultSelection() as mixed:
+            return default_hunt(mixed, plans, *asked[1:], until=until)
         case Selection() as space:
             return hunt(space, *asked, until=until)
         case RandomSelection() as random:

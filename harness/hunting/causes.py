@@ -11,6 +11,7 @@ from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 
 _NUMBER = re.compile(r"(?<![\w])[0-9]+")
+_STATE = re.compile(r"\br-[0-9a-f]{16}/[0-9]+/(?:-|[0-9]+\.[0-9]+(?:,[0-9]+\.[0-9]+)*)")
 _LAST_WORD = re.compile(r"([a-z-]+) $")
 _NEXT_WORD = re.compile(r" ([a-z][a-z-]*)")
 _BEHIND_A_NAME = frozenset(
@@ -83,8 +84,8 @@ def _is_article(text: str, match: re.Match[str], paths: set[str]) -> bool:
 
 
 def without_numbers(text: str) -> str:
-    """`text` with N for each number."""
-    return _NUMBER.sub("N", text)
+    """`text` with N for each number, and without the ids of crash states."""
+    return _NUMBER.sub("N", _STATE.sub("a crash state", text))
 
 
 def _kind(write: ExplainedWrite) -> str:

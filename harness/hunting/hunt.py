@@ -145,17 +145,25 @@ class Hunt(ABC, Generic[Selected]):
     def _todo(self) -> Iterator[Batch]:
         """A batch for each workload with the plans that have no result in the store. Results in the store count."""
         for number, workload in self._distinct():
-            batch = [(number, plan) for plan in self._plans(workload) if not self._is_known(number, plan)]
+            batch = [(number, plan) for plan in self._plans(number, workload) if not self._is_known(number, plan)]
             if batch:
                 self._open.add(number)
                 yield batch
 
-    def _plans(self, workload: Workload) -> Iterator[Plan]:
+    def _plan_of(self, number: int) -> Plan:
+        """What the workload with this number is asked, whatever it is."""
+        return self._plan
+
+    def _disks_of(self, number: int) -> tuple[int | None, ...]:
+        """The disks on which the workload with this number is run."""
+        return self._disks
+
+    def _plans(self, number: int, workload: Workload) -> Iterator[Plan]:
         """One plan for each disk."""
-        how = self._plan.how
-        seed = how.seed ^ int.from_bytes(digest(workload.to_text())[:8], "big")
-        for held in self._disks:
-            yield replace(self._plan, workload=workload, how=replace(how, seed=seed, held=held))
+        plan = self._plan_of(number)
+        seed = plan.how.seed ^ int.from_bytes(digest(workload.to_text())[:8], "big")
+        for held in self._disks_of(number):
+            yield replace(plan, workload=workload, how=replace(plan.how, seed=seed, held=held))
 
     def _is_known(self, number: int, plan: Plan) -> bool:
         row = None if self._fresh else self._store.get_run(key_of(plan))
@@ -252,7 +260,7 @@ class Hunt(ABC, Generic[Selected]):
 
     def _disk_done(self, number: int) -> None:
         self._disks_done[number] += 1
-        if self._disks_done[number] == len(self._disks):
+        if self._disks_done[number] == len(self._disks_of(number)):
             told = self._told.pop(number)
             self._hunted.run += _RUN in told and _REFUSED not in told
             self._count_lacking(number, is_run=_RUN in told)

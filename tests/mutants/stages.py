@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,7 +54,10 @@ def _hunt(*options: str, time: str = "3m") -> tuple[str, ...]:
 
 COMPARISON = Stage("full, compared", _hunt("1", "--grammar", "full", "--expect", "kernel:{stock}"))
 """What a mutant is compared with the stock kernel by. No rule of the default level is asked."""
+DEFAULT = Stage("default", ("hunt", "--no-minimize", "--time", "2m"))
+"""What a developer runs who has two minutes."""
 STAGES = (
+    DEFAULT,
     Stage("full", _hunt("1", "--grammar", "full", time="6m")),
     Stage("full, 300 with fsck", _hunt("1", "--grammar", "full", "--fsck", "--workload-limit", "300")),
     Stage("ace, 100 with crash in recovery", _hunt("1", "--depth", "2", "--workload-limit", "100")),
@@ -133,16 +137,17 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
     seen: set[str] = set()
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        watch = _Watch(folder, started)
         try:
             while True:
                 ended = process.poll() is not None
                 seconds = round(time.monotonic() - started, 1)
                 new = [finding for finding in store.findings() if finding.id not in seen]
                 is_over = seconds > trial.stage.limit_s
-                workloads = _workloads_of(store) if new or is_over else 0
                 for finding in new:
                     seen.add(finding.id)
                     if counts(finding):
+                        seconds, workloads = watch.sighting(finding.id)
                         checker, message = (_without(trial.stock, said) for said in (finding.checker, finding.message))
                         shown = MutantFinding(checker, message, _text(finding))
                         return StageOutcome(
@@ -151,17 +156,52 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
                 if ended:
                     break
                 if is_over:
+                    workloads = _workloads_of(store)
                     return StageOutcome(
                         trial.key, name, found=None, workloads=workloads, seconds=seconds, verdict="undecided"
                     )
                 time.sleep(POLL_S)
         finally:
+            watch.stop()
             _stop(process)
             store.close()
     if process.returncode not in VERDICTS:
         said = (folder / "log").read_text(errors="replace").strip().splitlines()[-5:]
         raise InfrastructureError(f"{' '.join(map(str, command))} fails with {process.returncode}: {' '.join(said)}")
     return _ended(trial, json.loads(result.read_text()), seconds)
+
+
+class _Watch(threading.Thread):
+    """Notes when each finding came into the store of a hunt, while the stock kernel is asked about earlier ones."""
+
+    def __init__(self, folder: Path, started: float) -> None:
+        super().__init__(daemon=True)
+        self._folder, self._started = folder, started
+        self._sightings: dict[str, tuple[float, int]] = {}
+        self._is_over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Look until `stop` is called."""
+        store = Store(self._folder)
+        while not self._is_over.is_set():
+            for finding in store.findings():
+                if finding.id not in self._sightings:
+                    seconds = round(time.monotonic() - self._started, 1)
+                    self._sightings[finding.id] = seconds, _workloads_of(store)
+            self._is_over.wait(POLL_S)
+        store.close()
+
+    def sighting(self, finding: str) -> tuple[float, int]:
+        """After how many seconds the finding came, and how many workloads had been run. Waits until it is noted."""
+        while finding not in self._sightings:
+            time.sleep(POLL_S)
+        return self._sightings[finding]
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self._is_over.set()
+        self.join()
 
 
 def _ended(trial: Trial, told: dict[str, Any], seconds: float) -> StageOutcome:

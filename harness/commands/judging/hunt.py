@@ -1,14 +1,14 @@
 """`postcrash hunt`: judge every crash state of every bounded workload on one target."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import click
 from click.core import ParameterSource
 
 from postcrash.harness.commands.completion import complete_targets
-from postcrash.harness.commands.judging.hunted import print_hunted, to_json, verdict_on_promises
+from postcrash.harness.commands.judging.hunted import HuntSelection, print_hunted, to_json, verdict_on_promises
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
@@ -23,7 +23,7 @@ from postcrash.harness.commands.options import (
 )
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import WALK, recoveries_for
+from postcrash.harness.examination.judges import WALK
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.expectations.expectation import Expectation
@@ -37,12 +37,21 @@ from postcrash.harness.findings.minimize import (
     minimized_on,
 )
 from postcrash.harness.guests.spare import Spare
+from postcrash.harness.hunting.default_hunt import (
+    DefaultSelection,
+    DefaultSpace,
+    Plans,
+    Probe,
+    default_hunt,
+    default_plans,
+    joined_plan,
+    probes_for,
+)
 from postcrash.harness.hunting.groups import GroupSummary, summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.hunting.space_hunt import Selection, Shard
 from postcrash.harness.hunting.space_hunt import hunt as run
-from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import Finding
@@ -62,9 +71,7 @@ ALL_SETUPS: Literal["all"] = "all"
     "length",
     metavar="N",
     type=click.IntRange(1, 3),
-    default=1,
-    show_default=True,
-    help="Operations of each workload.",
+    help="Every workload of N operations of --grammar, in place of the default hunt.",
 )
 @click.option(
     "--target",
@@ -77,9 +84,7 @@ ALL_SETUPS: Literal["all"] = "all"
 @click.option(
     "--grammar",
     type=click.Choice(list(GRAMMARS)),
-    default="ace",
-    show_default=True,
-    help="Which operations and files: ace has ACE's bounds, full has more.",
+    help="Which operations and files: ace, which is the default, has ACE's bounds; full has more.",
 )
 @click.option(
     "--setup",
@@ -97,7 +102,10 @@ ALL_SETUPS: Literal["all"] = "all"
 )
 @shard_option("Every N-th workload, beginning with the I-th.")
 @click.option(
-    "--workload-limit", type=click.IntRange(1), metavar="N", help="Only N workloads, drawn at random with --seed."
+    "--workload-limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only N workloads: the first of the default hunt, and of others so many that are drawn with --seed.",
 )
 @click.option(
     "--symmetry/--no-symmetry",
@@ -123,9 +131,9 @@ ALL_SETUPS: Literal["all"] = "all"
 @click.pass_obj
 def hunt(
     session: Session,
-    length: int,
+    length: int | None,
     target_name: str,
-    grammar: str,
+    grammar: str | None,
     setup: Setup | Literal["all"] | None,
     is_random: bool,
     shard: Shard,
@@ -142,7 +150,12 @@ def hunt(
     json_file: str | None,
     promised: bool,
 ) -> int:
-    """Run every workload of --ops operations and judge every crash state that each can leave.
+    """Run many workloads and judge every crash state that each can leave.
+
+    Without --ops, --grammar, --setup and --random this is the default hunt: every workload of one operation of grammar
+    full, a corpus of workloads that showed bugs, some workloads of two operations, and some once more with fsck and
+    with a second crash within the recovery. What found most bugs comes first, so that some minutes (--time 2m) find
+    most of what there is. With --ops, every workload of so many operations is run.
 
     All checkers judge: what was promised durable is there, nothing appears that never was, and so on. Unless --expect
     documents is given, a state must also be as fstests expects of such a file system. Findings are grouped by their
@@ -151,29 +164,28 @@ def hunt(
 
     \b
     Examples:
+      postcrash hunt --target ext4-current --time 2m
       postcrash hunt --ops 1 --target ext4-current
       postcrash hunt --ops 2 --target btrfs --shard 1/24 --time 1h
       postcrash hunt --ops 3 --target xfs --workload-limit 1000 --seed 7 --json -
       postcrash hunt --random --target f2fs --time 1h
     """
     started = time.monotonic()
-    disks = how.disks(one=one_disk)
-    selection: Selection | RandomSelection
+    asked = _Question(length, grammar, setup, workload_limit, shard, symmetry, how.disks(one=one_disk))
     if is_random:
         how = _for_random(how)
-        selection = _random(workload_limit, how.seed, setup, disks)
-    else:
-        space = WorkloadSpace(GRAMMARS[grammar], length, _setups(setup, GRAMMARS[grammar]))
-        selection = _not_empty(Selection(space, shard, workload_limit, how.seed, symmetry, disks))
     if expected.compares and kinds != {WALK}:
         raise UsageError(f"--expect {expected.name} compares trees only: leave --fsck and --use out")
     target = session.target(target_name)
     with opened(session, expected, target, how) as expected:
-        plan = replace(_plan(session, target, expected, how, kinds), enough=None if promised else ENOUGH)
+        plans = _plans(session, target, expected, how, kinds, is_mixed=not is_random and asked.is_default)
+        plans = {probe: replace(plan, enough=None if promised else ENOUGH) for probe, plan in plans.items()}
+        selection = asked.random(how.seed) if is_random else asked.selection(how.seed, target, plans)
+        plan = joined_plan(plans)
         kept = kept_for_minimizing(seconds_max) if seconds_max is not None and minimize else 0.0
         until = None if seconds_max is None else started + seconds_max - kept
         exploring = time.monotonic()
-        hunted = _explored(session, selection, plan, guests, fresh, until)
+        hunted = _explored(session, selection, plans, guests, fresh, until)
         seconds = time.monotonic() - exploring
         if minimize or hunted.interrupted:
             until = time.monotonic() + MINIMIZING_SECONDS if seconds_max is None else started + seconds_max
@@ -188,26 +200,63 @@ def hunt(
         return (verdict_on_promises(plan, hunted) if promised else hunted.verdict).exit_code
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the options say of workloads. None: the option is not given."""
+
+    length: int | None
+    grammar: str | None
+    setup: Setup | Literal["all"] | None
+    limit: int | None
+    shard: Shard
+    symmetry: bool
+    disks: tuple[int | None, ...]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the default hunt is asked for."""
+        return self.length is None and self.grammar is None and self.setup is None
+
+    def selection(self, seed: int, target: Target, plans: Plans) -> Selection | DefaultSelection:
+        """The workloads, unless they are random. Raises NothingSelectedError."""
+        found: Selection | DefaultSelection
+        if self.is_default:
+            space = DefaultSpace(target, tuple(plans))
+            found = DefaultSelection(space, self.shard, self.limit, self.symmetry, self.disks)
+        else:
+            grammar = GRAMMARS[self.grammar or "ace"]
+            every = WorkloadSpace(grammar, self.length or 1, _setups(self.setup, grammar))
+            found = Selection(every, self.shard, self.limit, seed, self.symmetry, self.disks)
+        if not found.count:
+            first, step = self.shard
+            raise NothingSelectedError(f"there are {len(found.space)} workloads: shard {first} of {step} is empty")
+        return found
+
+    def random(self, seed: int) -> RandomSelection:
+        """Random workloads. Raises UsageError for options that are not for them."""
+        context = click.get_current_context()
+        for parameter in context.command.params:
+            is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+            if is_given and parameter.name in _NOT_FOR_RANDOM:
+                name = parameter.opts[0]
+                raise UsageError(f"{name} is not for --random, whose workloads are drawn from grammar full")
+        grammar = GRAMMARS["full"]
+        drawn_from = replace(grammar, setups=_setups(self.setup, grammar))
+        return RandomSelection(drawn_from, seed, self.limit, self.disks)
+
+
 def _explored(
-    session: Session,
-    selection: Selection | RandomSelection,
-    plan: Plan,
-    guests: int | None,
-    fresh: bool,
-    until: float | None,
+    session: Session, selection: HuntSelection, plans: Plans, guests: int | None, fresh: bool, until: float | None
 ) -> HuntResult:
     with TerminalProgress(selection.count) as progress:
-        asked = (plan, session.crew(guests), session.store, progress)
-        if isinstance(selection, RandomSelection):
-            return random_hunt(selection, *asked, fresh=fresh, until=until)
-        return run(selection, *asked, fresh=fresh, until=until)
-
-
-def _not_empty(selection: Selection) -> Selection:
-    if not selection.numbers():
-        first, step = selection.shard
-        raise NothingSelectedError(f"there are {len(selection.space)} workloads: shard {first} of {step} is empty")
-    return selection
+        common = (session.crew(guests), session.store, progress)
+        match selection:
+            case RandomSelection():
+                return random_hunt(selection, plans[Probe.WALK], *common, fresh=fresh, until=until)
+            case DefaultSelection():
+                return default_hunt(selection, plans, *common, fresh=fresh, until=until)
+            case Selection():
+                return run(selection, plans[Probe.WALK], *common, fresh=fresh, until=until)
 
 
 def _setups(asked: Setup | Literal["all"] | None, grammar: Grammar) -> tuple[Setup, ...]:
@@ -217,18 +266,6 @@ def _setups(asked: Setup | Literal["all"] | None, grammar: Grammar) -> tuple[Set
 
 
 _NOT_FOR_RANDOM = ("length", "grammar", "shard", "symmetry")
-
-
-def _random(
-    limit: int | None, seed: int, setup: Setup | Literal["all"] | None, disks: tuple[int | None, ...]
-) -> RandomSelection:
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if is_given and parameter.name in _NOT_FOR_RANDOM:
-            raise UsageError(f"{parameter.opts[0]} is not for --random, whose workloads are drawn from grammar full")
-    grammar = GRAMMARS["full"]
-    return RandomSelection(replace(grammar, setups=_setups(setup, grammar)), seed, limit, disks)
 
 
 def _for_random(how: Exploration) -> Exploration:
@@ -253,9 +290,10 @@ def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, un
         return summaries(hunted.groups.values(), session.store, least)
 
 
-def _plan(session: Session, target: Target, expected: Expectation, how: Exploration, kinds: frozenset[str]) -> Plan:
-    """The plan for each workload."""
+def _plans(
+    session: Session, target: Target, expected: Expectation, how: Exploration, kinds: frozenset[str], *, is_mixed: bool
+) -> Plans:
+    """The plan for each workload, by the probe. Only the default hunt, which is mixed, has several."""
     judges = expected.judges(target, how.model)
-    recoveries = recoveries_for(judges, target, how.recovery, kinds)
-    session.require(target, recoveries)
-    return outline(session, target, judges, recoveries, how)
+    probes = probes_for(() if expected.compares else judges, target, how, kinds) if is_mixed else (Probe.WALK,)
+    return default_plans(session, target, judges, how, kinds, probes)

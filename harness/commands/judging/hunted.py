@@ -1,5 +1,6 @@
 """The result of a hunt, as text and as JSON."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.files.output import count_text
+from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.groups import GroupSummary, kinds_lost
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection
@@ -19,6 +21,7 @@ from postcrash.reports.store.records import standing_json
 from postcrash.workloads.random import CALLS_MAX, CALLS_MIN
 
 NOTES_MAX = 5
+HuntSelection = Selection | RandomSelection | DefaultSelection
 
 
 def verdict_on_promises(plan: Plan, hunted: HuntResult) -> Verdict:
@@ -34,7 +37,7 @@ def _said(plan: Plan, checker: str) -> Statements:
 
 
 def to_json(
-    selection: Selection | RandomSelection,
+    selection: HuntSelection,
     plan: Plan,
     expected: Expectation,
     hunted: HuntResult,
@@ -51,7 +54,6 @@ def to_json(
         "judges": [judge.name for judge in plan.judges],
         "tested": {name: hunted.tested[name] for name in _judges(plan)},
         **_selected(selection),
-        "seed": selection.seed,
         "held": list(selection.disks),
         "workloads": {
             "space": None if isinstance(selection, RandomSelection) else len(selection.space),
@@ -90,12 +92,17 @@ def _meaning(plan: Plan, expected: Expectation, summary: GroupSummary) -> str:
     return expected.standing(plan.target, plan.how.model, summary.shown.checker, Verdict.VIOLATED)
 
 
-def _selected(selection: Selection | RandomSelection) -> dict[str, object]:
+def _selected(selection: HuntSelection) -> dict[str, object]:
     if isinstance(selection, RandomSelection):
         grammar, operations = selection.grammar, [CALLS_MIN, CALLS_MAX]
-        return {"random": True, "grammar": grammar.name, "operations": operations, "setups": list(grammar.setups)}
+        drawn = {"grammar": grammar.name, "operations": operations, "setups": list(grammar.setups)}
+        return {"random": True, **drawn, "seed": selection.seed}
+    if isinstance(selection, DefaultSelection):
+        chosen = {"shard": list(selection.shard), "sample": selection.limit, "symmetry": selection.symmetry}
+        return {"random": False, "default": selection.space.counts, **chosen}
     return {
         "random": False,
+        "seed": selection.seed,
         "grammar": selection.space.grammar.name,
         "operations": selection.space.length,
         "setups": list(selection.space.setups),
@@ -126,7 +133,7 @@ def _summary(summary: GroupSummary) -> dict[str, object]:
 
 
 def print_hunted(
-    selection: Selection | RandomSelection,
+    selection: HuntSelection,
     plan: Plan,
     expected: Expectation,
     hunted: HuntResult,
@@ -180,28 +187,38 @@ def _tested(plan: Plan, hunted: HuntResult) -> str:
     return f"put to the test, of {hunted.run} workloads: {some or 'nothing'}" + (f"; never: {never}" if never else "")
 
 
-def _asked(selection: Selection | RandomSelection, hunted: HuntResult) -> str:
+def _asked(selection: HuntSelection, hunted: HuntResult) -> str:
     """Which workloads were run, and which ones were left out."""
     if isinstance(selection, RandomSelection):
         lengths = f"{CALLS_MIN} to {CALLS_MAX} operations"
         drawn = f"grammar {selection.grammar.name}, set-up {', '.join(selection.grammar.setups)}, seed {selection.seed}"
         return f"random workloads of {lengths}, {drawn}; {hunted.new} brought something new"
+    if isinstance(selection, DefaultSelection):
+        parts = [f"{selection.count} of {len(selection.space)} workloads of the default hunt: {_mixture(selection)}"]
+        return "; ".join([*parts, *_left_out(selection, hunted)])
     space = selection.space
     setups = f"set-up {', '.join(space.setups)}"
     of = f"{len(space)} workloads of {space.length} operations, grammar {space.grammar.name}, {setups}"
     parts = [f"{len(selection.numbers())} of {of}" if len(selection.numbers()) < len(space) else of]
-    if selection.shard != (1, 1):
-        parts.append("shard {}/{}".format(*selection.shard))
     if selection.sample is not None:
         parts.append(f"drawn with seed {selection.seed}")
+    return "; ".join([*parts, *_left_out(selection, hunted)])
+
+
+def _mixture(selection: DefaultSelection) -> str:
+    return ", ".join(f"{count} {words}" for words, count in selection.space.counts.items())
+
+
+def _left_out(selection: Selection | DefaultSelection, hunted: HuntResult) -> Iterator[str]:
+    if selection.shard != (1, 1):
+        yield "shard {}/{}".format(*selection.shard)
     if hunted.same:
-        parts.append(f"{hunted.same} are equal to another")
+        yield f"{hunted.same} are equal to another"
     if hunted.alike:
-        parts.append(f"{hunted.alike} differ from another only in names and are left out (--no-symmetry runs them)")
-    return "; ".join(parts)
+        yield f"{hunted.alike} differ from another only in names and are left out (--no-symmetry runs them)"
 
 
-def _came_to(selection: Selection | RandomSelection, plan: Plan, hunted: HuntResult, seconds: float) -> str:
+def _came_to(selection: HuntSelection, plan: Plan, hunted: HuntResult, seconds: float) -> str:
     counts = hunted.counts
     within = ""
     if plan.how.depth > 1:

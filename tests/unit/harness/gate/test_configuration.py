@@ -108,7 +108,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_grammars_are_those_of_the_catalogue() -> None:
-    assert get_args(HuntPart.model_fields["grammar"].annotation) == tuple(GRAMMARS)
+    (grammar, _) = get_args(HuntPart.model_fields["grammar"].annotation)
+    assert get_args(grammar) == tuple(GRAMMARS)
 
 
 PART = "[parts.a]\n"
@@ -120,6 +121,7 @@ GOOD = [
     f'time = "1h"\nconfirm = 0\nbaseline = "sub/known.txt"\nguests = 256\n{SMALL}',
     f'{HUNT}kernels = ["6.1", "./linux"]\nexpect = "documents"\nhold = ["P5"]\ndisks = "one"\n',
     f'{HUNT}recovery = "both"\nfsck = true\nuse = false\ndepth = 2\nbudget = "5000,10m"\n',
+    f'{TOP}{PART}hunt = "default"\nlimit = 7\n',
     f'{HUNT}grammar = "full"\nsetups = ["new", "synced"]\nlimit = 7\nseed = {2**64 - 1}\n',
     f'{TOP}{PART}properties = ["hotdep13", "P5"]\n[parts."b.c"]\nrandom = 3\nseed = 0\n',
     f'{TOP}{PART}corpus = "Fehler/mit Lücke"\n',

@@ -1,0 +1,262 @@
+"""The hunt that is run if the user asks for no other: what finds most bugs in the first minutes, and soonest.
+
+It mixes four sources of workloads and three probes of their crash states. What each is for:
+
+- every workload of one operation of grammar `full`, with each set-up: most bugs need no more
+- the corpus: bugs that were found in the past, and those that need a longer history
+- workloads of two operations of `ace`, a sample: bugs between operations
+- some of the first once more with the file system's checker: lost room, orphans, counters that no tree shows
+- some of the first once more with a second crash, within the recovery: recoveries that cannot be interrupted
+
+The sources take turns. The workloads of each come in an order of their own (`workloads/interactions.py`).
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import chain, islice
+from typing import Any
+
+from postcrash.corpus import RECOVERY, shipped
+from postcrash.harness.examination.campaign import Crew
+from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import FSCK, WALK, Judge, recoveries_for
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.hunting.corpus import suits
+from postcrash.harness.hunting.first_looks import FIRST_LOOK, DistinctWorkloads, FirstLookHunt
+from postcrash.harness.hunting.hunt import HuntProgress
+from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.space_hunt import Shard
+from postcrash.harness.outline import outline
+from postcrash.harness.session import Session
+from postcrash.model import Workload
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
+from postcrash.targets import Target
+from postcrash.workloads import GRAMMARS, SETUPS, WorkloadSpace
+from postcrash.workloads.interactions import Interaction, cover, interactions, weights
+
+PAIRS = 300
+"""The number of workloads of two operations."""
+_WALK_ONLY = frozenset([WALK])
+_SEED = 1
+"""Draws the workloads of two operations. It is the same in each hunt, so that hunts can be compared."""
+
+
+class Probe(Enum):
+    """How the crash states of a workload are looked at. The values are the tables of yields.toml."""
+
+    WALK = "walk"
+    FSCK = "fsck"
+    CRASH = "crash"
+
+
+_SAMPLES: Mapping[Probe, tuple[int, str]] = {
+    Probe.FSCK: (100, "once more with fsck"),
+    Probe.CRASH: (60, "once more with a crash in recovery"),
+}
+"""How many workloads are looked at in this way as well, and how this is called."""
+LOOKS: Mapping[Probe, int] = {Probe.WALK: FIRST_LOOK, Probe.FSCK: 16, Probe.CRASH: FIRST_LOOK}
+"""The recoveries of a first look. fsck takes up to a hundred times as long as a recovery (xfs_repair)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Workloads from one place, looked at in one way, in their order. `turns` is how many of them are run in a row."""
+
+    probe: Probe
+    turns: int
+    order: Iterator[Workload]
+
+
+class DefaultSpace:
+    """The workloads of the default hunt on one target, in its order.
+
+    probes  how crash states are looked at; the first one is `Probe.WALK`
+    """
+
+    def __init__(self, target: Target, probes: Sequence[Probe]) -> None:
+        self.probes = tuple(probes)
+        self._single = WorkloadSpace(GRAMMARS["full"], 1, tuple(SETUPS))
+        self._pairs = WorkloadSpace(GRAMMARS["ace"], 2)
+        self.corpus = tuple(workload.with_tail() for workload in shipped() if suits(workload, target))
+
+    @property
+    def _for_recovery(self) -> Iterator[Workload]:
+        """The workloads of the corpus that were written for recovery."""
+        return (workload for workload in self.corpus if (RECOVERY / f"{workload.name}.ops").exists())
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many workloads there are of each source, in words."""
+        again = {_SAMPLES[probe][1]: _SAMPLES[probe][0] for probe in self.probes if probe is not Probe.WALK}
+        mixed = {"of one operation": len(self._single), "of the corpus": len(self.corpus), "of two operations": PAIRS}
+        return mixed | again
+
+    def in_order(self) -> Iterator[tuple[Probe, Workload]]:
+        """All of them, as they are run."""
+        numbers = range(len(self._single))
+        of = {number: _interactions(self._single, number) for number in numbers}
+        pairs = sorted(random.Random(_SEED).sample(range(len(self._pairs)), PAIRS))
+        of_pairs = {number: _interactions(self._pairs, number) for number in pairs}
+        sources = [
+            _Source(Probe.WALK, 6, map(self._single.whole, cover(numbers, of, weights()[Probe.WALK.value]))),
+            _Source(Probe.WALK, 2, iter(self.corpus)),
+            _Source(Probe.WALK, 1, map(self._pairs.whole, cover(pairs, of_pairs, weights()[Probe.WALK.value]))),
+        ]
+        for probe in self.probes[1:]:
+            covered = map(self._single.whole, cover(numbers, of, weights()[probe.value]))
+            first = islice(chain(self._for_recovery, covered), _SAMPLES[probe][0])
+            sources.append(_Source(probe, 1, first))
+        return _in_turns(sources)
+
+
+def _in_turns(sources: list[_Source]) -> Iterator[tuple[Probe, Workload]]:
+    while sources:
+        for source in list(sources):
+            run = list(islice(source.order, source.turns))
+            yield from ((source.probe, workload) for workload in run)
+            if len(run) < source.turns:
+                sources.remove(source)
+
+
+def _interactions(space: WorkloadSpace, number: int) -> frozenset[Interaction]:
+    points = frozenset(point.word for point in space.grammar.points)
+    return interactions(space.calls(number), space.setups[number % len(space.setups)], points)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSelection:
+    """Which workloads of the default hunt are run.
+
+    limit     only the first so many of its order
+    shard     (i, n): every n-th of these, beginning with the i-th
+    symmetry  as of `Selection`
+    disks     what is walked is run on each of these disks, the rest on the first
+    """
+
+    space: DefaultSpace
+    shard: Shard = (1, 1)
+    limit: int | None = None
+    symmetry: bool = True
+    disks: tuple[int | None, ...] = (None,)
+
+    @property
+    def of_all_shards(self) -> int:
+        """How many workloads all shards together run."""
+        return min(len(self.space), self.limit or len(self.space))
+
+    @property
+    def count(self) -> int:
+        """How many workloads are selected."""
+        first, step = self.shard
+        return len(range(first - 1, self.of_all_shards, step))
+
+
+Plans = Mapping[Probe, Plan]
+"""What is asked of a workload, for each probe. The first one is `Probe.WALK`."""
+
+
+def probes_for(
+    judges: Sequence[Judge], target: Target, how: Exploration, kinds: frozenset[str] = _WALK_ONLY
+) -> tuple[Probe, ...]:
+    """The probes of the default hunt. `kinds` are the recoveries that every workload has.
+
+    A probe that shows nothing more, or nothing that one of `judges` looks at, is left out. Without judges, which
+    stands for a comparison, there is only `Probe.WALK`.
+    """
+    is_checked = FSCK not in kinds and bool(recoveries_for(judges, target, how.recovery, [FSCK]))
+    is_crashed = how.depth == 1 and bool(recoveries_for(judges, target, how.recovery, [WALK]))
+    return (Probe.WALK, *[Probe.FSCK] * is_checked, *[Probe.CRASH] * is_crashed)
+
+
+def default_plans(
+    session: Session,
+    target: Target,
+    judges: Sequence[Judge],
+    how: Exploration,
+    kinds: frozenset[str],
+    probes: Sequence[Probe],
+) -> Plans:
+    """The plans of the default hunt, one for each of `probes`. Raises HarnessError if a program is missing."""
+    asked = {
+        Probe.WALK: (kinds, how),
+        Probe.FSCK: (frozenset([FSCK]), how),
+        Probe.CRASH: (_WALK_ONLY, replace(how, depth=2)),
+    }
+    plans = {}
+    for probe in probes:
+        wanted, exploration = asked[probe]
+        recoveries = recoveries_for(judges, target, how.recovery, wanted)
+        session.require(target, recoveries)
+        plans[probe] = outline(session, target, judges, recoveries, exploration)
+    return plans
+
+
+def joined_plan(plans: Plans) -> Plan:
+    """A plan with all judges and recoveries of `plans`, which says what the hunt as a whole has asked."""
+    walk = plans[Probe.WALK]
+    judges = dict.fromkeys(judge for plan in plans.values() for judge in plan.judges)
+    recoveries = dict.fromkeys(recovery for plan in plans.values() for recovery in plan.recoveries)
+    depth = max(plan.how.depth for plan in plans.values())
+    return replace(walk, judges=tuple(judges), recoveries=tuple(recoveries), how=replace(walk.how, depth=depth))
+
+
+def probe_of(finding: Finding) -> Probe:
+    """The probe that shows a finding."""
+    if state_below(finding) is not None:
+        return Probe.CRASH
+    return Probe.FSCK if finding.recover.get("fsck") else Probe.WALK
+
+
+def default_hunt(
+    selection: DefaultSelection,
+    plans: Plans,
+    crew: Crew,
+    store: Store,
+    progress: HuntProgress,
+    *,
+    fresh: bool = False,
+    until: float | None = None,
+) -> HuntResult:
+    """Hunt as `hunt` does, through the workloads of the default hunt. `plans` has one for each probe of its space."""
+    return _DefaultHunt(plans, selection, plans[Probe.WALK], store, progress, fresh, until).run(crew)
+
+
+class _DefaultHunt(FirstLookHunt[DefaultSelection]):
+    _reached = 0
+
+    def __init__(self, plans: Plans, *asked: Any) -> None:
+        super().__init__(*asked)
+        self._plans_of, self._probes = plans, dict[int, Probe]()
+
+    def _plan_of(self, number: int) -> Plan:
+        return self._plans_of[self._probes[number]]
+
+    def _disks_of(self, number: int) -> tuple[int | None, ...]:
+        return self._disks if self._probes[number] is Probe.WALK else self._disks[:1]
+
+    def _look(self, number: int) -> int:
+        return LOOKS[self._probes[number]]
+
+    def _not_run(self) -> int:
+        return self._selection.count - self._reached + len(self._open)
+
+    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+        """As in a hunt through a space. A workload that is looked at in two ways is not the same twice."""
+        first, step = self._selection.shard
+        distinct = {probe: DistinctWorkloads(symmetry=self._selection.symmetry) for probe in Probe}
+        chosen = islice(self._selection.space.in_order(), self._selection.of_all_shards)
+        for number, (probe, workload) in enumerate(chosen):
+            if self._is_over:
+                return
+            is_own = number % step == first - 1
+            self._reached += is_own
+            if self._is_left(distinct[probe].kind_of(workload), is_own=is_own):
+                self._probes[number] = probe
+                yield number, workload

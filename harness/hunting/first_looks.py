@@ -1,0 +1,142 @@
+"""Hunts that look at each workload twice: first with few recoveries, and then, if these do not cover it, with all.
+
+So workloads that take minutes do not keep the others waiting.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from enum import Enum, auto
+from typing import Any
+
+from postcrash.harness.examination.campaign import Batch, FinishedPlan, examination_in, keep_consoles
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.hunting.hunt import Hunt, Selected, digest, key_of
+from postcrash.model import Verdict, Workload
+from postcrash.workloads import canonical
+
+FIRST_LOOK = 64
+"""The recoveries of a workload's first look. Nearly all workloads of ext4, btrfs and f2fs need no more."""
+
+
+class Novelty(Enum):
+    """How a workload is related to those before it."""
+
+    NEW = auto()
+    SAME = auto()
+    ALIKE = auto()
+    """It differs from an earlier one only in names that mean nothing."""
+
+
+class DistinctWorkloads:
+    """Tells which workloads are new. Without `symmetry`, none is alike to another."""
+
+    def __init__(self, *, symmetry: bool) -> None:
+        self._symmetry = symmetry
+        self._texts: set[bytes] = set()
+        self._shapes: set[bytes] = set()
+
+    def kind_of(self, workload: Workload) -> Novelty:
+        """What the workload is, and remember it."""
+        text, shape = digest(workload.to_text()), digest(canonical(workload))
+        is_known, is_alike = text in self._texts, shape in self._shapes
+        self._texts.add(text)
+        self._shapes.add(shape)
+        if is_known:
+            return Novelty.SAME
+        return Novelty.ALIKE if is_alike and self._symmetry else Novelty.NEW
+
+
+class FirstLookHunt(Hunt[Selected]):
+    """`_waiting` has the workloads that want a second look: for each of their plans, what the first look came to."""
+
+    def __init__(self, *asked: Any) -> None:
+        super().__init__(*asked)
+        self._waiting: dict[int, list[tuple[Plan, Examination]]] = {}
+
+    def _is_left(self, kind: Novelty, *, is_own: bool) -> bool:
+        """Whether a workload is to be run by this shard. Count it if it is left out."""
+        if not is_own:
+            return False
+        self._hunted.same += kind is Novelty.SAME
+        self._hunted.alike += kind is Novelty.ALIKE
+        if kind is not Novelty.NEW:
+            self._progress.skipped()
+        return kind is Novelty.NEW
+
+    def _rounds(self) -> Iterator[Iterable[Batch]]:
+        yield self._todo()
+        if self._waiting:
+            yield self._second_looks()
+
+    def _todo(self) -> Iterator[Batch]:
+        for number, workload in self._distinct():
+            plans = [plan for plan in self._plans(number, workload) if not self._is_known(number, plan)]
+            if plans:
+                self._open.add(number)
+            batch = [(number, self._glance(number, plan)) for plan in plans if not self._is_waiting(number, plan)]
+            if batch:
+                yield batch
+
+    def _second_looks(self) -> Iterator[Batch]:
+        for number, looks in list(self._waiting.items()):
+            if self._is_over:
+                return
+            yield [(number, plan) for plan, _ in looks]
+
+    def _end(self) -> None:
+        """Count first looks for which there was no second one."""
+        for number, looks in self._waiting.items():
+            for plan, result in looks:
+                self._count(number, plan, result)
+                self._disk_done(number)
+
+    def _look(self, number: int) -> int:
+        """The recoveries of a workload's first look."""
+        return FIRST_LOOK
+
+    def _glance(self, number: int, plan: Plan) -> Plan:
+        """The plan of the first look; the same plan if it is to be the only one."""
+        budget, look = plan.how.budget, self._look(number)
+        is_whole = budget.bound is None and budget.samples is None
+        is_short = budget.recoveries is not None and budget.recoveries <= look
+        return plan if is_short or not is_whole else replace(plan, glance=look)
+
+    def _is_waiting(self, number: int, plan: Plan) -> bool:
+        """Whether the store has a first look at the plan, which then waits for the second one."""
+        glance = self._glance(number, plan)
+        row = None if self._fresh or glance == plan else self._store.get_run(key_of(glance))
+        if row is not None:
+            self._waiting.setdefault(number, []).append((plan, examination_in(row, self._store)))
+        return row is not None
+
+    def _done(self, done: FinishedPlan) -> None:
+        result, whole = done.result, replace(done, plan=replace(done.plan, glance=None))
+        if whole.plan == done.plan:
+            self._take_along(done)
+        elif isinstance(result, Examination) and _is_open(result):
+            self._wait(whole, result, key_of(done.plan))
+            return
+        super()._done(whole)
+
+    def _take_along(self, done: FinishedPlan) -> None:
+        """Add what the first look at a plan, if there was one, noticed and the second one need not notice again."""
+        looks = self._waiting.pop(done.number, [])
+        others = [each for each in looks if each[0] != done.plan]
+        if others:
+            self._waiting[done.number] = others
+        if isinstance(done.result, Examination):
+            for _, first in (each for each in looks if each[0] == done.plan):
+                done.result.follows(first)
+
+    def _wait(self, done: FinishedPlan, result: Examination, key: str) -> None:
+        """Have a plan wait for its second look. Nothing was found that would have to be kept."""
+        keep_consoles(done, self._store)
+        shown = replace(result, certificates=[])
+        self._waiting.setdefault(done.number, []).append((done.plan, shown))
+        self._batch[key] = shown.to_json()
+
+
+def _is_open(result: Examination) -> bool:
+    """Whether looking further can change the verdict."""
+    return bool(result.recording) and not result.is_whole and result.verdict is not Verdict.VIOLATED

@@ -1,0 +1,126 @@
+"""The mixture of the default hunt, on machines that only pretend."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.examination.exploration import BOTH_DISKS, Exploration
+from postcrash.harness.examination.judges import FSCK, WALK, all_judges
+from postcrash.harness.hunting import hunt as hunts
+from postcrash.harness.hunting.default_hunt import (
+    LOOKS,
+    DefaultSelection,
+    DefaultSpace,
+    Plans,
+    Probe,
+    default_hunt,
+    joined_plan,
+    probes_for,
+)
+from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.model import Verdict, Workload
+from postcrash.reports.store.store import Store
+from postcrash.targets import target_named
+
+from .pretence import CREW, Pretence, Silent, clean, plan, renames_break
+
+EXT4, XFS, NILFS = target_named("ext4-current"), target_named("xfs"), target_named("nilfs2")
+SPACE = DefaultSpace(EXT4, tuple(Probe))
+
+
+def plans(folder: Path) -> Plans:
+    walk = plan(folder)
+    return {
+        Probe.WALK: walk,
+        Probe.FSCK: replace(walk, recoveries=(EXT4.recovery(walk=False, fsck=True),)),
+        Probe.CRASH: replace(walk, how=replace(walk.how, depth=2)),
+    }
+
+
+def hunted(folder: Path, pretence: Pretence, name: str = "store", **selected: object) -> HuntResult:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hunts, "examine_all", pretence)
+        store = Store(folder / name)
+        selection = replace(DefaultSelection(SPACE, limit=120, disks=BOTH_DISKS), **selected)  # type: ignore[arg-type]
+        result = default_hunt(selection, plans(folder), CREW, store, Silent())
+        store.close()
+    return result
+
+
+def first(count: int, space: DefaultSpace = SPACE) -> Sequence[tuple[Probe, Workload]]:
+    return list(islice(space.in_order(), count))
+
+
+def test_each_source_has_its_turn_soon_and_all_are_run_in_the_end() -> None:
+    assert Counter(probe for probe, _ in first(12)) == {Probe.WALK: 10, Probe.FSCK: 1, Probe.CRASH: 1}
+    everything = list(SPACE.in_order())
+    assert len(everything) == len(SPACE) == sum(SPACE.counts.values())
+    assert Counter(probe for probe, _ in everything)[Probe.FSCK] == 100
+    names = {workload.name.partition("-")[0] for _, workload in everything[:20]}
+    assert {"full", "ace"} < names
+    assert {each.name for each in SPACE.corpus} <= {workload.name for _, workload in everything}
+
+
+def test_the_order_is_the_same_each_time() -> None:
+    assert first(200) == first(200, DefaultSpace(EXT4, tuple(Probe)))
+
+
+def test_the_corpus_is_that_of_the_file_system() -> None:
+    assert any(workload.name.startswith("xfs-") for workload in DefaultSpace(XFS, [Probe.WALK]).corpus)
+    assert not any(workload.name.startswith("xfs-") for workload in SPACE.corpus)
+
+
+@pytest.mark.parametrize(
+    ("target", "depth", "kinds", "probes"),
+    [
+        (EXT4, 1, {WALK}, tuple(Probe)),
+        (EXT4, 2, {WALK}, (Probe.WALK, Probe.FSCK)),
+        (EXT4, 1, {WALK, FSCK}, (Probe.WALK, Probe.CRASH)),
+        (NILFS, 1, {WALK}, (Probe.WALK, Probe.CRASH)),
+    ],
+)
+def test_a_probe_that_shows_nothing_more_is_left_out(
+    target: object, depth: int, kinds: set[str], probes: tuple[Probe, ...]
+) -> None:
+    assert probes_for(all_judges(), target, Exploration(depth=depth), frozenset(kinds)) == probes  # type: ignore[arg-type]
+
+
+def test_a_comparison_has_no_other_probe() -> None:
+    assert probes_for((), EXT4, Exploration()) == (Probe.WALK,)
+
+
+def test_what_is_walked_is_run_on_both_disks_and_the_rest_on_one(tmp_path: Path) -> None:
+    pretence = Pretence(clean)
+    result = hunted(tmp_path, pretence)
+    walked = [probe for probe, _ in first(120)].count(Probe.WALK) - result.alike - result.same
+    assert result.run == 120 - result.alike - result.same
+    assert len(pretence.ran) >= 2 * walked
+    assert result.verdict is Verdict.HOLDS
+    assert hunted(tmp_path, again := Pretence(clean)) == result
+    assert again.ran == []
+
+
+def test_each_probe_has_a_first_look_of_its_own(tmp_path: Path) -> None:
+    pretence = Pretence(clean)
+    hunted(tmp_path, pretence)
+    assert set(pretence.looks) == set(LOOKS.values())
+
+
+def test_shards_together_run_what_one_hunt_runs(tmp_path: Path) -> None:
+    whole = Pretence(renames_break)
+    result = hunted(tmp_path, whole)
+    parts = [Pretence(renames_break) for _ in range(3)]
+    shards = [hunted(tmp_path, part, f"s{n}", shard=(n + 1, 3)) for n, part in enumerate(parts)]
+    assert sorted(name for part in parts for name in part.ran) == sorted(whole.ran)
+    assert sum(shard.run for shard in shards) == result.run
+    assert {cause for shard in shards for cause in shard.groups} == set(result.groups)
+
+
+def test_the_joined_plan_says_all_that_was_asked(tmp_path: Path) -> None:
+    joined = joined_plan(plans(tmp_path))
+    assert joined.how.depth == 2
+    assert any(recovery.fsck for recovery in joined.recoveries)
