@@ -4,14 +4,14 @@ An **interaction** is a small part of a workload: a call, how it follows a set-u
 A bug shows in nearly every workload that has the two or three interactions that it needs (Kuhn et al., *Software Fault
 Interactions*, 2004), so workloads are ordered greedily, as covering arrays are built: the next one is the one whose
 interactions weigh most, and each time that an interaction has been met its weight is halved. So each interaction is met
-soon, and those that found bugs are met often. A workload with many interactions counts by their mean. `yields.toml` has the weights; docs/hunting.md says how they were
-learned.
+soon, and those that found bugs are met often. A workload with many interactions counts by their mean. `yields.toml`
+has the weights; docs/hunting.md says how they were learned.
 """
 
 import heapq
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -82,12 +82,10 @@ def weights() -> Mapping[str, Mapping[Interaction, float]]:
     }
 
 
-def cover(
-    numbers: Iterable[int], of: Mapping[int, Collection[Interaction]], weight: Mapping[Interaction, float]
-) -> Iterator[int]:
-    """Yield `numbers` in the greedy order. `of` has the interactions of each; one without a `weight` weighs 1.
+def cover(of: Mapping[int, Collection[Interaction]], weight: Mapping[Interaction, float]) -> Iterator[int]:
+    """Yield the numbers of workloads in the greedy order. `of` has the interactions of each.
 
-    Of those that weigh the same, the earlier one comes first.
+    An interaction without a `weight` weighs 1. Of workloads that weigh the same, the earlier one comes first.
     """
     met: Counter[Interaction] = Counter()
 
@@ -95,7 +93,7 @@ def cover(
         parts = of[number]
         return sum(weight.get(each, 1.0) * _FADES ** met[each] for each in parts) / max(len(parts), 1)
 
-    heap = [(-gain(number), place, number) for place, number in enumerate(numbers)]
+    heap = [(-gain(number), place, number) for place, number in enumerate(of)]
     heapq.heapify(heap)
     while heap:
         _, place, number = heap[0]

@@ -15,6 +15,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from itertools import chain, islice
 from typing import Any
 
@@ -38,11 +39,10 @@ from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, WorkloadSpace
 from postcrash.workloads.interactions import Interaction, cover, interactions, weights
 
+SINGLE = WorkloadSpace(GRAMMARS["full"], 1, tuple(SETUPS))
 PAIRS = 300
 """The number of workloads of two operations."""
 _WALK_ONLY = frozenset([WALK])
-_SEED = 1
-"""Draws the workloads of two operations. It is the same in each hunt, so that hunts can be compared."""
 
 
 class Probe(Enum):
@@ -71,6 +71,16 @@ class _Source:
     order: Iterator[Workload]
 
 
+@cache
+def pairs() -> tuple[WorkloadSpace, Sequence[int]]:
+    """The space of two operations, and the numbers of the workloads that are drawn from it.
+
+    They are the same in each hunt, so that hunts can be compared.
+    """
+    space = WorkloadSpace(GRAMMARS["ace"], 2)
+    return space, sorted(random.Random(1).sample(range(len(space)), PAIRS))
+
+
 class DefaultSpace:
     """The workloads of the default hunt on one target, in its order.
 
@@ -79,8 +89,6 @@ class DefaultSpace:
 
     def __init__(self, target: Target, probes: Sequence[Probe]) -> None:
         self.probes = tuple(probes)
-        self._single = WorkloadSpace(GRAMMARS["full"], 1, tuple(SETUPS))
-        self._pairs = WorkloadSpace(GRAMMARS["ace"], 2)
         self.corpus = tuple(workload.with_tail() for workload in shipped() if suits(workload, target))
 
     @property
@@ -95,22 +103,22 @@ class DefaultSpace:
     def counts(self) -> dict[str, int]:
         """How many workloads there are of each source, in words."""
         again = {_SAMPLES[probe][1]: _SAMPLES[probe][0] for probe in self.probes if probe is not Probe.WALK}
-        mixed = {"of one operation": len(self._single), "of the corpus": len(self.corpus), "of two operations": PAIRS}
+        mixed = {"of one operation": len(SINGLE), "of the corpus": len(self.corpus), "of two operations": PAIRS}
         return mixed | again
 
     def in_order(self) -> Iterator[tuple[Probe, Workload]]:
         """All of them, as they are run."""
-        numbers = range(len(self._single))
-        of = {number: _interactions(self._single, number) for number in numbers}
-        pairs = sorted(random.Random(_SEED).sample(range(len(self._pairs)), PAIRS))
-        of_pairs = {number: _interactions(self._pairs, number) for number in pairs}
+        singles = {number: interactions_of(SINGLE, number) for number in range(len(SINGLE))}
+        space, numbers = pairs()
+        double = {number: interactions_of(space, number) for number in numbers}
+        weigh = weights()[Probe.WALK.value]
         sources = [
-            _Source(Probe.WALK, 6, map(self._single.whole, cover(numbers, of, weights()[Probe.WALK.value]))),
+            _Source(Probe.WALK, 6, map(SINGLE.whole, cover(singles, weigh))),
             _Source(Probe.WALK, 2, iter(self.corpus)),
-            _Source(Probe.WALK, 1, map(self._pairs.whole, cover(pairs, of_pairs, weights()[Probe.WALK.value]))),
+            _Source(Probe.WALK, 1, map(space.whole, cover(double, weigh))),
         ]
         for probe in self.probes[1:]:
-            covered = map(self._single.whole, cover(numbers, of, weights()[probe.value]))
+            covered = map(SINGLE.whole, cover(singles, weights()[probe.value]))
             first = islice(chain(self._for_recovery, covered), _SAMPLES[probe][0])
             sources.append(_Source(probe, 1, first))
         return _in_turns(sources)
@@ -125,7 +133,8 @@ def _in_turns(sources: list[_Source]) -> Iterator[tuple[Probe, Workload]]:
                 sources.remove(source)
 
 
-def _interactions(space: WorkloadSpace, number: int) -> frozenset[Interaction]:
+def interactions_of(space: WorkloadSpace, number: int) -> frozenset[Interaction]:
+    """The interactions of a workload of a space."""
     points = frozenset(point.word for point in space.grammar.points)
     return interactions(space.calls(number), space.setups[number % len(space.setups)], points)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from .mutant import Mutant
-from .stages import COMPARISON, MutantFinding, StageOutcome
+from .stages import COMPARISON, DEFAULT, MutantFinding, StageOutcome
 
 SOON_S = 10.0
+LATE_S = 120.0
 COMMAND = "make mutants"
 EARLIER = " \\*"
 """Marks rows of the table."""
@@ -48,6 +49,12 @@ class Measurements:
     def seconds(self) -> float:
         """Over all stages, with each hunt's start."""
         return sum(outcome.seconds for outcome in self.outcomes)
+
+    @property
+    def default_seconds(self) -> float | None:
+        """How long the default hunt took to find it; None if it did not, or was not run."""
+        found = (outcome.seconds for outcome in self.outcomes if outcome.stage == DEFAULT.name and outcome.found)
+        return next(found, None)
 
 
 class Results:
@@ -104,13 +111,14 @@ def summary(rows: Sequence[Row], stages: int) -> str:
     """One line of counts. A mutant that was measured and not found is not found, also with stages left to run."""
     found = [row.measured for row in rows if row.measured.found]
     compared = sum(measured.stage == COMPARISON.name for measured in found)
-    soon = sum(measured.seconds < SOON_S for measured in found)
+    by_default = [seconds for measured in found if (seconds := measured.default_seconds) is not None]
+    soon, late = (sum(seconds <= most for seconds in by_default) for most in (SOON_S, LATE_S))
     missed = [row for row in rows if _is_missed(row)]
     equivalent = sum(bool(row.mutant.equivalent) for row in missed)
     unfinished = sum(not _is_finished(row, stages) for row in missed)
     return (
-        f"{len(rows)} mutants: {len(found)} found, {soon} of them in under {SOON_S:.0f} s "
-        f"and {compared} of them only by comparison; {len(missed)} not found, "
+        f"{len(rows)} mutants: {len(found)} found, {late} of them by the default hunt within {LATE_S:.0f} s, "
+        f"{soon} within {SOON_S:.0f} s, and {compared} only by comparison; {len(missed)} not found, "
         f"{equivalent} of them equivalent at this level, {unfinished} of them with stages left to run; "
         f"{len(rows) - len(found) - len(missed)} not measured"
     )
@@ -172,12 +180,12 @@ and builds user-mode Linux ({kernel}) with all changes in it, of which a number 
 hunts on each at the default level, stage by stage, until it finds what the same workload does not show on the stock
 kernel, which is the same file with the number 0.
 
-The stages, in order: {stages}. `full` is all of `hunt --ops 1 --grammar full`,
+The stages, in order: {stages}. `default` is the default hunt ([hunting.md](hunting.md)) with two minutes, `full` is all of `hunt --ops 1 --grammar full`,
 `corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads: of two operations of `ace`, of
 `full` with the file system's checker on every recovered disk (`--fsck`), and of `ace` with crashes within each recovery
 (`--depth 2`). The last one compares with the stock kernel (`--expect kernel:STOCK`), for what breaks no rule. Each
-stage looks at a disk that completes at once and at one that holds completions back. No more than 200 recoveries are run
-for each workload and disk. `full` has six minutes, and each other stage has three. Workloads and seconds count all
+stage looks at a disk that completes at once and at one that holds completions back. Stages after the first run no more
+than 200 recoveries for each workload and disk. `full` has six minutes, and each later stage has three. Workloads and seconds count all
 stages until the finding, with the start of each command.
 """
 
@@ -198,13 +206,15 @@ _REBUILT = (
 
 def _table(rows: Iterable[Row], stages: Sequence[str]) -> str:
     lines = [
-        "| mutant | what no longer is true | target | found at stage | by judge | workloads | s |",
-        "| --- | --- | --- | --- | --- | ---: | ---: |",
+        "| mutant | what no longer is true | target | default hunt, s | found at stage | by judge | workloads | s |",
+        "| --- | --- | --- | ---: | --- | --- | ---: | ---: |",
     ]
     for row in rows:
+        seconds = row.measured.default_seconds
+        first = "–" if seconds is None else f"{seconds:.0f}"
         mark = EARLIER * row.measured.is_earlier
         lines.append(
-            f"| {row.mutant.name}{mark} | {row.mutant.breaks} | {row.mutant.target} | {_came_to(row, stages)} |"
+            f"| {row.mutant.name}{mark} | {row.mutant.breaks} | {row.mutant.target} | {first} | {_came_to(row, stages)} |"
         )
     return "\n".join(lines)
 

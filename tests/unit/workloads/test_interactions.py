@@ -53,7 +53,7 @@ def test_each_next_workload_has_the_largest_gain(
         parts = workloads[number]
         return sum(weight.get(part, 1.0) * 0.5 ** met.get(part, 0) for part in parts) / max(len(parts), 1)
 
-    for number in cover(range(len(workloads)), dict(enumerate(workloads)), weight):
+    for number in cover(dict(enumerate(workloads)), weight):
         assert gain(number) >= max(map(gain, left)) - 1e-9
         left.remove(number)
         for part in workloads[number]:
@@ -65,7 +65,7 @@ def test_each_call_comes_early_with_what_is_learned() -> None:
     """The weights must not push a call behind hundreds of workloads."""
     space = WorkloadSpace(GRAMMARS["full"], 1, tuple(SETUPS))
     of = {n: interactions(space.calls(n), space.setups[n % len(space.setups)], POINTS) for n in range(len(space))}
-    first = list(islice(cover(range(len(space)), of, weights()["walk"]), 200))
+    first = list(islice(cover(of, weights()["walk"]), 200))
     words = {(call.word, call.mode) for call in GRAMMARS["full"].calls()}
     assert {(call.word, call.mode) for number in first for call in space.calls(number)[:1]} == words
 
@@ -78,13 +78,13 @@ def test_weights_are_of_interactions_that_there_are() -> None:
         known |= {
             part for n in numbers for part in interactions(each.calls(n), each.setups[n % len(each.setups)], POINTS)
         }
-    assert {way for way in weights()} == {"walk", "fsck", "crash"}
+    assert set(weights()) == {"walk", "fsck", "crash"}
     assert set(weights()["walk"]) | set(weights()["fsck"]) | set(weights()["crash"]) <= known
 
 
 def test_the_order_is_the_same_each_time() -> None:
     of = {n: frozenset([(str(n % 3),), (str(n % 5), "x")]) for n in range(60)}
-    first, second = (list(cover(range(60), of, {("1",): 4.0})) for _ in range(2))
+    first, second = (list(cover(of, {("1",): 4.0})) for _ in range(2))
     assert first == second
     assert first[0] % 3 == 1
     assert any(a > b for a, b in pairwise(first))

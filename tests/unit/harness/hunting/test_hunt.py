@@ -14,8 +14,8 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import FinishedPlan
 from postcrash.harness.examination.result import Examination, Ruling
-from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting import first_looks as module
+from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.first_looks import FIRST_LOOK
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import Selection, hunt, spread
