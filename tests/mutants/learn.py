@@ -3,7 +3,8 @@
     python -m tests.mutants.learn
 
 An interaction weighs 1, and 1 more for each mutant that was found by a workload that has it
-(workloads/interactions.py). Only workloads of one or two operations count, for these are ordered. Measure with `make mutants` first.
+(workloads/interactions.py). Only workloads of one or two operations count, for these are ordered. Run `make mutants`
+first.
 """
 
 from collections import Counter

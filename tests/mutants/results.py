@@ -180,13 +180,13 @@ and builds user-mode Linux ({kernel}) with all changes in it, of which a number 
 hunts on each at the default level, stage by stage, until it finds what the same workload does not show on the stock
 kernel, which is the same file with the number 0.
 
-The stages, in order: {stages}. `default` is the default hunt ([hunting.md](hunting.md)) with two minutes, `full` is all of `hunt --ops 1 --grammar full`,
-`corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads: of two operations of `ace`, of
-`full` with the file system's checker on every recovered disk (`--fsck`), and of `ace` with crashes within each recovery
-(`--depth 2`). The last one compares with the stock kernel (`--expect kernel:STOCK`), for what breaks no rule. Each
-stage looks at a disk that completes at once and at one that holds completions back. Stages after the first run no more
-than 200 recoveries for each workload and disk. `full` has six minutes, and each later stage has three. Workloads and seconds count all
-stages until the finding, with the start of each command.
+The stages, in order: {stages}. `default` is the default hunt ([hunting.md](hunting.md)) with two minutes. `full` is all
+of `hunt --ops 1 --grammar full`, `corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads:
+of two operations of `ace`, of `full` with the file system's checker on every recovered disk (`--fsck`), and of `ace`
+with crashes within each recovery (`--depth 2`). The last one compares with the stock kernel (`--expect kernel:STOCK`),
+for what breaks no rule. Each stage looks at a disk that completes at once and at one that holds completions back.
+Stages after the first run no more than 200 recoveries for each workload and disk. `full` has six minutes, and each
+later stage has three. Workloads and seconds count all stages until the finding, with the start of each command.
 """
 
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in
@@ -213,9 +213,8 @@ def _table(rows: Iterable[Row], stages: Sequence[str]) -> str:
         seconds = row.measured.default_seconds
         first = "–" if seconds is None else f"{seconds:.0f}"
         mark = EARLIER * row.measured.is_earlier
-        lines.append(
-            f"| {row.mutant.name}{mark} | {row.mutant.breaks} | {row.mutant.target} | {first} | {_came_to(row, stages)} |"
-        )
+        what = f"{row.mutant.name}{mark} | {row.mutant.breaks} | {row.mutant.target}"
+        lines.append(f"| {what} | {first} | {_came_to(row, stages)} |")
     return "\n".join(lines)
 
 

@@ -1,10 +1,11 @@
 """What is kept of a measurement, and the table made of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from ...mutants.mutant import Mutant
 from ...mutants.results import Measurements, Results, Row, compared_markdown, markdown, summary
-from ...mutants.stages import MutantFinding, StageOutcome
+from ...mutants.stages import DEFAULT, MutantFinding, StageOutcome
 
 NOTHING = StageOutcome("a", "ace", None, workloads=292, seconds=8.0, verdict="holds")
 SHOWN = MutantFinding("durability", "foo is gone", "creat foo\n")
@@ -57,7 +58,7 @@ def test_what_was_measured_with_earlier_code_is_kept_for_the_same_change_and_mar
     for name, target, change in (("m", "xfs", "d"), ("m", "btrfs", "c"), ("n", "xfs", "c")):
         assert results.earlier(name, target, change).outcomes == ()
     page = markdown([Row(ROWS[0].mutant, earlier)], {}, "UML 6.1.176", STAGES)
-    assert "| late \\* | Nothing is true. | xfs | full | durability | 297 | 10 |" in page
+    assert "| late \\* | Nothing is true. | xfs | – | full | durability | 297 | 10 |" in page
     assert "\\* Measured with earlier code of postcrash." in page
     assert "earlier code" not in markdown(ROWS, {}, "UML 6.1.176", STAGES)
 
@@ -71,18 +72,27 @@ def test_workloads_and_seconds_are_those_of_all_stages() -> None:
 
 def test_the_summary_counts_each_mutant_once() -> None:
     assert summary(ROWS, len(STAGES)) == (
-        "5 mutants: 1 found, 1 of them in under 10 s and 0 of them only by comparison; 3 not found, "
-        "1 of them equivalent at this level, 1 of them with stages left to run; 1 not measured"
+        "5 mutants: 1 found, 0 of them by the default hunt within 120 s, 0 within 10 s, and 0 only by comparison; "
+        "3 not found, 1 of them equivalent at this level, "
+        "1 of them with stages left to run; 1 not measured"
     )
+
+
+def test_the_default_hunt_has_a_column_of_its_own() -> None:
+    default = StageOutcome("d", DEFAULT.name, SHOWN, workloads=3, seconds=11.0, verdict="violated")
+    rows = [row("soon", replace(default, seconds=9.0)), row("late", default), ROWS[0]]
+    assert "3 found, 2 of them by the default hunt within 120 s, 1 within 10 s" in summary(rows, 3)
+    page = markdown(rows, {}, "UML 6.1.176", [DEFAULT.name, *STAGES])
+    assert "| late | Nothing is true. | xfs | 11 | default | durability | 3 | 11 |" in page
 
 
 def test_the_table_tells_what_was_found_and_what_was_not() -> None:
     page = markdown(ROWS, {"xfs": Measurements("xfs", (STOCK,))}, "UML 6.1.176", STAGES)
-    assert "| late | Nothing is true. | xfs | full | durability | 297 | 10 |" in page
-    assert "| missed | Nothing is true. | xfs | **not found** | – | 1244 | 28 |" in page
-    assert "| same | Nothing is true. | xfs | equivalent | – | 1244 | 28 |" in page
-    assert "| begun | Nothing is true. | xfs | not found by the end of ace | – | 292 | 8 |" in page
-    assert "| new | Nothing is true. | xfs | not measured | – | – | – |" in page
+    assert "| late | Nothing is true. | xfs | – | full | durability | 297 | 10 |" in page
+    assert "| missed | Nothing is true. | xfs | – | **not found** | – | 1244 | 28 |" in page
+    assert "| same | Nothing is true. | xfs | – | equivalent | – | 1244 | 28 |" in page
+    assert "| begun | Nothing is true. | xfs | – | not found by the end of ace | – | 292 | 8 |" in page
+    assert "| new | Nothing is true. | xfs | – | not measured | – | – | – |" in page
     assert "- missed: No workload has it.\n- same: It is never called.\n- begun: not explained yet.\n\n" in page
     assert "| xfs | ace | 292 | 8 | violated | durability: a\\|b |" in page
 
