@@ -176,18 +176,18 @@ class _Watch(threading.Thread):
 
     def __init__(self, folder: Path, started: float) -> None:
         super().__init__(daemon=True)
-        self._folder, self._started = folder, started
+        self._store_folder, self._began = folder, started
         self._sightings: dict[str, tuple[float, int]] = {}
         self._is_over = threading.Event()
         self.start()
 
     def run(self) -> None:
         """Look until `stop` is called."""
-        store = Store(self._folder)
+        store = Store(self._store_folder)
         while not self._is_over.is_set():
             for finding in store.findings():
                 if finding.id not in self._sightings:
-                    seconds = round(time.monotonic() - self._started, 1)
+                    seconds = round(time.monotonic() - self._began, 1)
                     self._sightings[finding.id] = seconds, _workloads_of(store)
             self._is_over.wait(POLL_S)
         store.close()
