@@ -18,6 +18,7 @@ from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_wo
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
+from postcrash.reports.store.store import Store
 from postcrash.targets import target_named
 
 from ..examination.conftest import interval_report
@@ -155,15 +156,15 @@ TARGET = target_named("ext4-current")
 
 
 def judge_against(
-    machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False
+    machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False, guest: str = "any"
 ) -> DifferenceJudge:
-    """A judge whose reference runs on `machine`, on one disk only."""
+    """A judge whose reference, the kernel of `guest`, runs on `machine`, on one disk only. Its store is in `folder`."""
     recover = TARGET.recovery(walk=True, fsck=False, repair=repair)
-    plan = pretended_plan(folder, TARGET, WORKLOAD, recoveries=(recover,))
+    plan = replace(pretended_plan(folder, TARGET, WORKLOAD, recoveries=(recover,)), guest=guest)
     monkeypatch.setattr(difference, "BOTH_DISKS", (None,))
     monkeypatch.setattr(DifferenceJudge, "_machine", lambda _: machine)
     settings: Any = None
-    return DifferenceJudge(Reference("kernel:old", plan, settings))
+    return DifferenceJudge(Reference("kernel:old", plan, settings, Store(folder / "store")))
 
 
 RECORDED = [("started", 0), ("durable",)]
@@ -207,8 +208,46 @@ def test_bytes_in_which_the_reference_itself_varies_are_undecided(
 
     found = Observation.from_wire(report("3"))
     for reports, verdict in (["1"], Verdict.VIOLATED), (["1", "2"], Verdict.UNDECIDED), (["3"], Verdict.HOLDS):
-        judge = judge_against(machine_that_shows(*map(report, reports)), tmp_path, monkeypatch)
+        machine = machine_that_shows(*map(report, reports))
+        judge = judge_against(machine, tmp_path, monkeypatch, guest="".join(reports))
         assert judge.opinion(NOW, found).verdict is verdict
+
+
+class Counted(FakeMachine):
+    """A machine that counts the workloads that it records."""
+
+    runs = 0
+
+    def record(self, *args: Any, **more: Any) -> Any:
+        self.runs += 1
+        return super().record(*args, **more)
+
+
+def test_what_the_reference_shows_is_taken_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel under test is another one each time, and the reference stays the same."""
+    events: Sequence[ExplorationEvent] = [interval_report(([], recovered(None)))]
+    machine = Counted(RECORDED, explored=lambda _: events)
+    never = Observation.from_wire({**recovered(None), "tree": [{**TREE[0], "mode": 0o700}]})
+
+    def asked(guest: str) -> list[str]:
+        judge = judge_against(machine, tmp_path, monkeypatch, guest=guest)
+        instant = History(WORKLOAD, 1, 1)
+        return [str(judge.opinion(instant, each)) for each in (Observation.from_wire(recovered(None)), never)]
+
+    first = asked("stock")
+    assert machine.runs == difference.RUNS_MAX
+    assert (asked("stock"), machine.runs) == (first, difference.RUNS_MAX)
+    assert (asked("stock, built otherwise"), machine.runs) == (first, 2 * difference.RUNS_MAX)
+
+
+def test_what_was_not_recovered_completely_stays_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outcome that the reference did not show because it lost its guest may be one that it shows."""
+    machine = machine_that_shows(None)
+    first, again = (
+        judge_against(machine, tmp_path, monkeypatch).opinion(NOW, Observation.from_wire(recovered(None)))
+        for _ in range(2)
+    )
+    assert (first.verdict, again) == (Verdict.UNDECIDED, first)
 
 
 LOST = LostAtWork("run", "the guest hangs", "", "", started=1, returned=1)
@@ -296,7 +335,7 @@ def test_a_crash_disk_that_ends_while_it_starts_leaves_it_undecided(
     nothing: Any = None
     target = target_named("ext4-current")
     plan = pretended_plan(tmp_path, target, WORKLOAD, recoveries=(target.recovery(walk=True, fsck=False),))
-    with DifferenceJudge(Reference("kernel:old", plan, nothing)) as judge:
+    with DifferenceJudge(Reference("kernel:old", plan, nothing, Store(tmp_path / "store"))) as judge:
         opinion = judge.opinion(NOW, outcome(*KNOWN))
     assert opinion.verdict is Verdict.UNDECIDED
     assert "the crash disk process has ended" in str(opinion)
@@ -323,7 +362,7 @@ def test_a_comparison_that_was_stopped_starts_no_guest_for_the_threads_that_it_h
     monkeypatch.setattr(difference, "settings_for_recorders", lambda settings, _: settings)
     nothing: Any = None
     plan = pretended_plan(tmp_path, TARGET, WORKLOAD, recoveries=(TARGET.recovery(walk=True, fsck=False),))
-    with DifferenceJudge(Reference("kernel:old", plan, nothing)) as judge:
+    with DifferenceJudge(Reference("kernel:old", plan, nothing, Store(tmp_path / "store"))) as judge:
         assert "the crash disk process has ended" in str(judge.opinion(NOW, outcome(*KNOWN)))
         later = History(parse_workload("creat b\nsync", "later"), 1, 0)
         assert "the comparison was stopped" in str(judge.opinion(later, outcome(*KNOWN)))
