@@ -29,6 +29,7 @@ from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
+from postcrash.model.operation import Naming
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind
 
@@ -69,15 +70,21 @@ class ReferenceOutcomes:
         """In words: how the outcome differs from the nearest one that the kernel has shown."""
         mine, seen = natures(observation), self._seen[history.started, history.returned]
         if not seen:
-            return ["it has no such instant"]
+            return ["there is no such instant"]
         nearest = min(seen, key=lambda theirs: (len(set(mine.names) ^ set(theirs.names)), repr(theirs)))
         if mine.mount_errno != nearest.mount_errno:
             return [f"mounting fails with errno {mine.mount_errno}" if mine.mount_errno else "it mounts"]
         if any(self._alike(history, observation)):
-            return ["a file has other bytes of unknown origin than it ever has there"]
+            return ["a file has other bytes of unknown origin"]
         if mine == nearest:
             return of_bytes(history.workload, observation.tree, [known.tree for known in seen[nearest]])
-        return of_names(mine, nearest)
+        return of_names(mine, nearest, _removed(history))
+
+
+def _removed(history: History) -> set[str]:
+    """The names that operations had taken away, or were about to."""
+    begun = history.workload.operations[: history.started]
+    return {each.path for each in begun if each.form.naming in (Naming.REMOVE, Naming.MOVE)}
 
 
 def _differ_in_hash(found: Tree, known: Tree) -> bool:
@@ -195,8 +202,8 @@ class DifferenceJudge:
         if shown.varies(history, observation):
             varying = "shows this with other bytes of unknown origin, which vary there"
             return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name} {varying}")
-        told = "; ".join(shown.differences(history, observation))
-        return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
+        told = ", ".join(shown.differences(history, observation))
+        return Opinion(Verdict.VIOLATED, True, f"{told}; {self.reference.name} never shows this")
 
     def stop(self) -> None:
         """See `Comparison`."""

@@ -54,39 +54,45 @@ TWO_NAMES = (ROOT, replace(FILE, nlink=2), replace(FILE, path="b", nlink=2))
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (outcome(ROOT), "a is missing, there a file of 4 bytes"),
-        (outcome(*KNOWN, replace(FILE, path="b", inode=3)), "b is a file of 4 bytes, there missing"),
-        (outcome(ROOT, replace(FILE, size=0, segments=())), "a has size 0, there 4"),
+        (outcome(ROOT), "a is missing"),
+        (outcome(*KNOWN, replace(FILE, path="b", inode=3)), "b is there"),
+        (outcome(ROOT, replace(FILE, size=0, segments=())), "a has size 0, not 4"),
         (
             outcome(ROOT, replace(FILE, segments=(Segment(0, 2, "write:0"), Segment(2, 4, "zero")))),
-            "a has bytes from 2 on that are zero, never there",
+            "a has bytes from 2 on that are zero",
         ),
-        (outcome(ROOT, replace(FILE, nlink=2)), "a has link count 2, there 1"),
-        (outcome(*TWO_NAMES), "a has link count 2, there 1; b is a file of 4 bytes, there missing"),
-        (outcome(ROOT, replace(FILE, xattrs=(("user.x", "00"),))), "a has attributes user.x=00, there none"),
-        (outcome(ROOT, replace(FILE, mode=0o600, size=0)), "a has size 0, there 4 and has mode 600, there 644"),
+        (outcome(ROOT, replace(FILE, nlink=2)), "a has link count 2, not 1"),
+        (outcome(*TWO_NAMES), "b is there, a has link count 2, not 1"),
+        (outcome(ROOT, replace(FILE, xattrs=(("user.x", "00"),))), "a has attributes user.x=00, not none"),
+        (outcome(ROOT, replace(FILE, mode=0o600, size=0)), "a has size 0, not 4 and has mode 600, not 644"),
         (
             outcome(ROOT, Entry("a", "file", error=5)),
-            "a is a file that cannot be read (errno 5), there a file of 4 bytes",
+            "a is a file that cannot be read (errno 5), not a file of 4 bytes",
         ),
-        (outcome(ROOT, Entry("a", "symlink", target="t")), "a is a symlink to t, there a file of 4 bytes"),
+        (outcome(ROOT, Entry("a", "symlink", target="t")), "a is a symlink to t, not a file of 4 bytes"),
         (outcome(errno=117), "mounting fails with errno 117"),
         (
             outcome(*KNOWN, *(replace(FILE, path=name, inode=ord(name)) for name in "bcdef")),
-            "b is a file of 4 bytes, there missing; c is a file of 4 bytes, there missing; "
-            "d is a file of 4 bytes, there missing; 2 more names",
+            "b is there, c is there, d is there, 2 more names",
         ),
     ],
 )
 def test_whatever_differs_is_a_difference_and_told(found: Observation, told: str) -> None:
     known = shown(KNOWN)
     assert not known.has(NOW, found)
-    assert "; ".join(known.differences(NOW, found)) == told
+    assert ", ".join(known.differences(NOW, found)) == told
+
+
+def test_a_name_that_was_taken_away_is_back() -> None:
+    workload = parse_workload("creat a\n---\nrename a b\nfsync b", "w")
+    moved, known = replace(FILE, path="b"), ReferenceOutcomes()
+    known.add(History(workload, 3, 3), outcome(ROOT, moved))
+    assert known.differences(History(workload, 3, 3), outcome(*KNOWN)) == ["b is missing", "a is back"]
 
 
 def test_names_of_one_file_are_no_names_of_two() -> None:
     two_files = (ROOT, replace(FILE, nlink=2), replace(FILE, path="b", nlink=2, inode=3))
-    assert shown(two_files).differences(NOW, outcome(*TWO_NAMES)) == ["b shares its inode with a, there none"]
+    assert shown(two_files).differences(NOW, outcome(*TWO_NAMES)) == ["b is the same file as a"]
 
 
 def test_contents_that_were_shown_and_not_together_are_told() -> None:
@@ -97,7 +103,7 @@ def test_contents_that_were_shown_and_not_together_are_told() -> None:
     known = shown((ROOT, replace(FILE, segments=(), choices=one)))
     found = outcome(ROOT, replace(FILE, segments=(Segment(0, 2, "zero"), Segment(2, 4, "write:0"))))
     assert not known.has(NOW, found)
-    assert known.differences(NOW, found) == ["files have contents that they never have together there"]
+    assert known.differences(NOW, found) == ["files have contents that they never have together"]
 
 
 def test_differences_of_different_kinds_have_words_of_their_own() -> None:
@@ -135,9 +141,7 @@ def test_bytes_of_unknown_origin_are_told_apart_by_their_hashes() -> None:
     known = shown(of_unknown_origin("01"), of_unknown_origin("02"))
     assert known.has(NOW, outcome(*of_unknown_origin("02")))
     assert not known.has(NOW, outcome(*of_unknown_origin("03")))
-    assert known.differences(NOW, outcome(*of_unknown_origin("03"))) == [
-        "a file has other bytes of unknown origin than it ever has there"
-    ]
+    assert known.differences(NOW, outcome(*of_unknown_origin("03"))) == ["a file has other bytes of unknown origin"]
 
 
 def test_hashes_that_say_nothing_are_not_compared() -> None:
@@ -187,7 +191,7 @@ def machine_that_shows(*reports: object) -> FakeMachine:
     [
         (0, Verdict.HOLDS, ""),
         (1, Verdict.HOLDS, ""),
-        (4, Verdict.VIOLATED, "kernel:old never shows this: it has no such instant"),
+        (4, Verdict.VIOLATED, "there is no such instant; kernel:old never shows this"),
         (127, Verdict.UNDECIDED, "kernel:old: the program before the mount did not run: status 127"),
     ],
 )
