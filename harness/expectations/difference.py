@@ -2,18 +2,22 @@
 
 No specification is needed. An outcome is what a recovery shows: every name, type, mode, size, link, attribute and byte.
 If a recovery left contents open, each of their versions is compared. Other judges look at the kernel's log.
+
+What the reference shows does not depend on the kernel that is compared with it. So the store keeps it, and each later
+comparison with the same reference takes it from there.
 """
 
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from postcrash.checkers.boots import why_boot_stops
 from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.harness.errors import CrashDiskEndedError, HarnessError, LostAtWork, OperationFailedError
+from postcrash.harness.examination.campaign import examination_in, tool_digest
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.examination.judges import INSTANT, Opinion
@@ -23,8 +27,10 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.natures import Natures, natures, of_bytes, of_names
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
+from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
+from postcrash.model.operation import Naming
+from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind
 
 PREFIX = "same-as:"
@@ -64,15 +70,21 @@ class ReferenceOutcomes:
         """In words: how the outcome differs from the nearest one that the kernel has shown."""
         mine, seen = natures(observation), self._seen[history.started, history.returned]
         if not seen:
-            return ["it has no such instant"]
+            return ["there is no such instant"]
         nearest = min(seen, key=lambda theirs: (len(set(mine.names) ^ set(theirs.names)), repr(theirs)))
         if mine.mount_errno != nearest.mount_errno:
             return [f"mounting fails with errno {mine.mount_errno}" if mine.mount_errno else "it mounts"]
         if any(self._alike(history, observation)):
-            return ["a file has other bytes of unknown origin than it ever has there"]
+            return ["a file has other bytes of unknown origin"]
         if mine == nearest:
             return of_bytes(history.workload, observation.tree, [known.tree for known in seen[nearest]])
-        return of_names(mine, nearest)
+        return of_names(mine, nearest, _removed(history))
+
+
+def _removed(history: History) -> set[str]:
+    """The names that operations had taken away, or were about to."""
+    begun = history.workload.operations[: history.started]
+    return {each.path for each in begun if each.form.naming in (Naming.REMOVE, Naming.MOVE)}
 
 
 def _differ_in_hash(found: Tree, known: Tree) -> bool:
@@ -112,6 +124,17 @@ class _Collector:
         is_aborted = observation.repair is not None and why_not_repaired(observation.repair)
         return Opinion(Verdict.UNDECIDED if is_aborted else Verdict.HOLDS, True, reason)
 
+    def take(self, known: Examination, workload: Workload) -> None:
+        """Remember what an earlier run has shown. A report that is broken was no outcome then either."""
+        for certificate in known.certificates:
+            histories = [History(workload, each.started, each.returned) for each in certificate.instants]
+            for outcome in certificate.outcomes if self.wants(certificate.recover) else ():
+                with suppress(ObservationError):
+                    if outcome.observation is not None:
+                        observation = Observation.from_wire(outcome.observation)
+                        for history in histories:
+                            self.opinion(history, observation)
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -119,11 +142,13 @@ class Reference:
 
     plan      what is done there with each workload; the workload, the judges and the disk are put in later
     settings  of guests with that kernel
+    store     keeps what it shows
     """
 
     name: str
     plan: Plan
     settings: MachineSettings
+    store: Store
 
 
 @dataclass(eq=False)
@@ -177,8 +202,8 @@ class DifferenceJudge:
         if shown.varies(history, observation):
             varying = "shows this with other bytes of unknown origin, which vary there"
             return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name} {varying}")
-        told = "; ".join(shown.differences(history, observation))
-        return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
+        told = ", ".join(shown.differences(history, observation))
+        return Opinion(Verdict.VIOLATED, True, f"{told}; {self.reference.name} never shows this")
 
     def stop(self) -> None:
         """See `Comparison`."""
@@ -226,13 +251,14 @@ class DifferenceJudge:
         if self._own.runs:
             yield self._own.shown
         while self._own.runs < RUNS_MAX:
-            self._run(workload, self._own.shown)
             self._own.runs += 1
+            self._run(workload, self._own.shown, self._own.runs)
             yield self._own.shown
 
-    def _run(self, workload: Workload, shown: ReferenceOutcomes) -> None:
+    def _run(self, workload: Workload, shown: ReferenceOutcomes, number: int) -> None:
+        """Add the outcomes of the `number`-th run of the workload."""
         for plan in self._plans(workload, shown):
-            result = self._examined(plan)
+            result = self._known_or_examined(replace(plan, recording=number), shown)
             if isinstance(result, HarnessError):
                 shown.unknown = str(result)
                 return
@@ -248,6 +274,19 @@ class DifferenceJudge:
         """A run of the workload on the disk `held`."""
         how = replace(self.reference.plan.how, held=held)
         return replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
+
+    def _known_or_examined(self, plan: Plan, shown: ReferenceOutcomes) -> Examination | HarnessError:
+        """The reference's examination, from the store if it is there. Its outcomes are added to `shown`."""
+        store, key = self.reference.store, f"reference {plan.key(tool_digest())}"
+        if (row := store.get_run(key)) is not None:
+            known = examination_in(row, store)
+            _Collector(shown).take(known, plan.workload)
+            return known
+        result = self._examined(plan)
+        if isinstance(result, Examination) and result.recording and not result.findings:
+            certificates = [replace(each, executions=()) for each in result.certificates]
+            store.put_run(key, replace(result, certificates=certificates).to_json())
+        return result
 
     def _examined(self, plan: Plan) -> Examination | HarnessError:
         """The reference's examination, or why there is none."""

@@ -3,7 +3,7 @@
 The words name what differs and nothing else, so differences of one kind are one group (harness/hunting/causes.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from postcrash.model import Entry, Observation, Tree, Workload
@@ -51,23 +51,31 @@ def _nature(entry: Entry, first_name: str) -> Nature:
     return Nature(*own, entry.target, entry.xattrs)
 
 
-def of_names(mine: Natures, theirs: Natures) -> list[str]:
-    """In words: the names that differ, each with what differs."""
+def of_names(mine: Natures, theirs: Natures, removed: Collection[str] = ()) -> list[str]:
+    """In words: the names that differ, each with what differs; what is missing comes first, then what is there.
+
+    `removed` are names that an operation has taken away. If one of them is there, it is back.
+    """
     here, there = ({nature.path: nature for nature in side.names} for side in (mine, theirs))
     changed = sorted(path for path in here | there if here.get(path) != there.get(path))
-    return _first([f"{path} {_difference(here.get(path), there.get(path))}" for path in changed], "names")
+    missing = [f"{path} is missing" for path in changed if path not in here]
+    more = [f"{path} is {'back' if path in removed else 'there'}" for path in changed if path not in there]
+    both = [f"{path} {_difference(here[path], there[path])}" for path in changed if path in here and path in there]
+    return _first([*missing, *more, *both], "names")
 
 
-def _difference(here: Nature | None, there: Nature | None) -> str:
-    if here is None or there is None or here.type != there.type or here.error != there.error:
-        return f"is {_whole(here)}, there {_whole(there)}"
-    both = zip(_fields(here).items(), _fields(there).values(), strict=True)
-    return " and ".join(f"{field} {mine}, there {theirs}" for (field, mine), theirs in both if mine != theirs)
+def _difference(here: Nature, there: Nature) -> str:
+    if here.type != there.type or here.error != there.error:
+        return f"is {_whole(here)}, not {_whole(there)}"
+    pairs = zip(_fields(here).items(), _fields(there).values(), strict=True)
+    told = [f"{field} {mine}, not {theirs}" for (field, mine), theirs in pairs if mine != theirs]
+    if here.first_name != there.first_name:
+        is_own = here.first_name == here.path  # no name that comes before this one is of the same file
+        told.append(f"is {'not ' * is_own}the same file as {there.first_name if is_own else here.first_name}")
+    return " and ".join(told)
 
 
-def _whole(nature: Nature | None) -> str:
-    if nature is None:
-        return "missing"
+def _whole(nature: Nature) -> str:
     if nature.error:
         return f"a {nature.type} that cannot be read (errno {nature.error})"
     size = f" of {nature.size} bytes" * (nature.type == "file")
@@ -77,13 +85,11 @@ def _whole(nature: Nature | None) -> str:
 def _fields(nature: Nature) -> dict[str, str]:
     """What each field is, by the words before it."""
     names = ", ".join(f"{name}={value}" for name, value in nature.xattrs)
-    is_alone = nature.first_name == nature.path
     return {
         "has size": f"{nature.size}",
         "has mode": f"{nature.mode:o}",
         "has link count": f"{nature.nlink}",
-        "shares its inode with": "none" if is_alone else nature.first_name,
-        "has target": nature.target,
+        "points to": nature.target,
         "has attributes": names or "none",
     }
 
@@ -92,9 +98,9 @@ def of_bytes(workload: Workload, found: Tree, known: Sequence[Tree]) -> list[str
     """In words: the bytes in which `found` differs from the nearest of the `known` trees, which have the same names."""
     strange = min((_strange(found, each) for each in known), key=len)
     if not strange:
-        return ["files have contents that they never have together there"]
+        return ["files have contents that they never have together"]
     told = [
-        f"{path} has bytes from {part.start} on that are {shown_source(workload, part.source)}, never there"
+        f"{path} has bytes from {part.start} on that are {shown_source(workload, part.source)}"
         for path, part in strange.items()
     ]
     return _first(told, "files")

@@ -84,7 +84,7 @@ def reference_named(
     session.require_programs(other, kernel, kinds)
     how = replace(how, recorder=_recorder_of_both(session, name, kernel, how.recorder))
     plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
-    return Reference(name, plan, settings_for(kernel, session.root_of(kernel)))
+    return Reference(name, plan, settings_for(kernel, session.root_of(kernel)), session.store)
 
 
 def _recorder_of_both(session: Session, name: str, kernel: Kernel, asked: str) -> str:

@@ -2,15 +2,13 @@
 
 import datetime
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import postcrash
 from postcrash.harness.errors import UsageError
-from postcrash.harness.findings.minimize import kept_for_minimizing
 from postcrash.harness.gate.baseline import (
     WHY_MAX,
     add_lines,
@@ -27,19 +25,15 @@ from postcrash.harness.gate.left_open import LeftOpen
 from postcrash.harness.gate.planning import PlannedPart, Planner
 from postcrash.harness.gate.rounds import Runner
 from postcrash.harness.gate.sightings import Sightings
+from postcrash.harness.gate.turns import Following, run_in_turns
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.harness.session import Session
 from postcrash.model.validation import unknown_name
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.gate.fixed import fixed_lines
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.gate.run import GateRun, Part
 from postcrash.reports.gate.unasked import with_unasked
-
-FOLLOWED_MAX = 20
-"""New failures of one part that are followed up. The others are reported as they were found."""
-KNOWN_TRIED_MAX = 5
-"""Known failures of one part whose crash states are recovered again, after all new ones were followed up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +87,17 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         watcher.note(f"{folder / configuration.baseline} is not there: each failure is new")
     seconds = configuration.seconds if gate.seconds is None else gate.seconds
     until = None if seconds is None else clock + seconds
-    exploring = None if until is None or seconds is None else until - kept_for_minimizing(seconds)
-    runner = Runner(session, configuration.guests, exploring, lines, watcher.progress, watcher.finished)
+    runner = Runner(session, configuration.guests, until, lines, watcher.progress, watcher.finished)
     left_open = LeftOpen(session.store.folder)
-    run = runner.run(planned, left_open.first(planned))
-    left_open.add(planned, run)
-    parts = compared_with(lines, run)
-    if gate.shard == (1, 1):
-        parts = with_unasked(parts)
-    interrupted = runner.interrupted
-    if not interrupted:
+
+    @contextmanager
+    def follow_ups() -> Iterator[FollowUp]:
         with watcher.progress(None) as progress:
-            follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
-            parts, interrupted = _followed_up(parts, planned, follow_up)
+            yield FollowUp(session, configuration.confirm, until, progress, watcher.note)
+
+    run, interrupted = run_in_turns(runner, planned, left_open.first(planned), lines, Following(follow_ups))
+    left_open.add(planned, run)
+    parts = with_unasked(run) if gate.shard == (1, 1) else run
     if gate.accept is not None and not interrupted:
         _accept(parts, folder / configuration.baseline, gate, watcher)
         lines = load_baseline(folder / configuration.baseline)
@@ -149,29 +141,3 @@ def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[Plan
     planner = Planner(session, configuration, gate.file, gate.shard)
     names = gate.names or configuration.parts
     return [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
-
-
-def _followed_up(
-    parts: tuple[Part, ...], planned: Sequence[PlannedPart], follow_up: FollowUp
-) -> tuple[tuple[Part, ...], bool]:
-    """The parts with their failures followed up, new ones first, and whether the user interrupted this."""
-    tries = (follow_up, FOLLOWED_MAX, True), (follow_up.known_again, KNOWN_TRIED_MAX, False)
-    done = list(parts)
-    try:
-        for follow, most, is_new in tries:
-            for number, each in enumerate(planned):
-                done[number] = _tried(done[number], partial(follow, each), most, is_new=is_new)
-    except KeyboardInterrupt:
-        return tuple(done), True
-    return tuple(done), False
-
-
-def _tried(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:
-    """The part with at most `most` violated failures followed up: the new ones if `is_new`, and else the known ones."""
-    left = most
-    failures: list[Failure] = []
-    for failure in part.failures:
-        if failure.is_new is is_new and failure.is_violated and left:
-            failure, left = follow(failure), left - 1
-        failures.append(failure)
-    return part.model_copy(update={"failures": tuple(failures)})

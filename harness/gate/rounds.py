@@ -56,10 +56,14 @@ class Runner:
             before = {each.key: self._left(each) for each in todo}
             for number, each in enumerate(todo):
                 self._turn(each, shares=len(todo) - number)
-            open_parts = [each for each in todo if self._left(each)]
+            open_parts = [each for each in todo if self.is_open(each)]
             got_on = any(self._left(each) != before[each.key] for each in open_parts)
             todo = open_parts if got_on and self._has_time else []
         return tuple(self._done[each.key] for each in planned)
+
+    def is_open(self, planned: PlannedPart) -> bool:
+        """Whether workloads of the part were not run."""
+        return self._left(planned) != 0
 
     @property
     def _has_time(self) -> bool:

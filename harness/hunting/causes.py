@@ -1,9 +1,10 @@
 """The cause that findings of many workloads share: the checker, its message, and the kinds of writes that were lost."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from postcrash.model import parse_workload
+from postcrash.model import Operation, parse_workload
 from postcrash.model.operation import FORMS, HANDLE, PATHS
 from postcrash.model.tree import ROOT_PATH
 from postcrash.reports.store.explained import ExplainedWrite
@@ -54,23 +55,28 @@ def cause_of(finding: Finding) -> Cause:
 
 def general(text: str, finding: Finding) -> str:
     """`text` without the names and numbers that differ from one workload to the next."""
-    workload = parse_workload(finding.workload_text, finding.workload_name)
-    paths = {
-        str(value).removeprefix(HANDLE)
-        for operation in workload.operations
-        for argument, value in operation.arguments
-        if argument.kind in PATHS and value != ROOT_PATH
-    }
-    if paths:
-        longest_first = sorted(paths, key=lambda path: (-len(path), path))
-        any_path = "|".join(map(re.escape, longest_first))
-        whole = text
-        text = re.sub(
-            rf"(?<![\w/.])(?:{any_path})(?![\w/])",
-            lambda match: match[0] if _is_article(whole, match, paths) else "PATH",
-            whole,
-        )
-    return without_numbers(text)
+    parts, end = [], 0
+    for match in names_in(text, parse_workload(finding.workload_text, finding.workload_name).operations):
+        parts += [text[end : match.start()], "PATH"]
+        end = match.end()
+    return without_numbers("".join([*parts, text[end:]]))
+
+
+def names_in(text: str, operations: Iterable[Operation]) -> list[re.Match[str]]:
+    """Where `text` names files of the operations, or files in a folder that they name."""
+    paths = {path for operation in operations for path in paths_of(operation) if path != ROOT_PATH}
+    if not paths:
+        return []
+    longest_first = sorted(paths, key=lambda path: (-len(path), path))
+    found = re.finditer(rf"(?<![\w/.])(?:{'|'.join(map(re.escape, longest_first))})(?:/[\w.-]+)*(?![\w/])", text)
+    return [match for match in found if not _is_article(text, match, paths)]
+
+
+def paths_of(operation: Operation) -> Iterator[str]:
+    """The paths of the operation. A handle counts as the path that it is named after."""
+    for argument, value in operation.arguments:
+        if argument.kind in PATHS:
+            yield str(value).removeprefix(HANDLE)
 
 
 def _is_article(text: str, match: re.Match[str], paths: set[str]) -> bool:

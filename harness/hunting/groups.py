@@ -1,4 +1,4 @@
-"""The groups of a hunt, each with its smallest workload. Groups with the same smallest workload become one."""
+"""The groups of a hunt, each with its smallest workload. Groups for which the same calls are to blame become one."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -8,6 +8,7 @@ from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
 from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.hunt_result import NAMES_MAX, Group
+from postcrash.harness.hunting.losses import calls_to_blame, headline
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
@@ -30,6 +31,19 @@ class GroupSummary:
     causes: list[Cause]
     count: int
     names: list[str] = field(default_factory=list)
+    others: list[Finding] = field(default_factory=list)
+    """The smallest findings of groups that were joined with this one, because the same calls are to blame."""
+
+    @property
+    def headline(self) -> str:
+        """After which operations what is lost, in one line."""
+        return headline(self.shown)
+
+    def add(self, other: "GroupSummary") -> None:
+        """Join another group with this one."""
+        self.causes += other.causes
+        self.count += other.count
+        self.names = [*self.names, *other.names][:NAMES_MAX]
 
     @property
     def shown(self) -> Finding:
@@ -55,10 +69,34 @@ def summaries(groups: Iterable[Group], store: Store, minimize: Minimize | None) 
         key = (least.checker, least.workload_text, cause_of(least).lost, least.is_repaired)
         known = found.setdefault(key, told)
         if known is not told:
-            known.causes += told.causes
-            known.count += told.count
-            known.names = [*known.names, *told.names][:NAMES_MAX]
-    return sorted(found.values(), key=lambda summary: -summary.count)
+            known.add(told)
+    return sorted(_joined(found.values()), key=lambda summary: -summary.count)
+
+
+def _joined(minimal: Iterable[GroupSummary]) -> list[GroupSummary]:
+    """One group of those for which the same calls are to blame, and in which writes of the same kinds were lost.
+
+    The group with the smallest workload stands for the others. Its calls are theirs, or the first ones of theirs. A
+    group whose smallest workload is not known stays alone.
+    """
+    groups: list[GroupSummary] = []
+    for summary in sorted(minimal, key=lambda each: len(each.shown.workload_text.splitlines())):
+        same = next((group for group in groups if _has_same_blame(group, summary)), None)
+        if same is None:
+            groups.append(summary)
+        else:
+            same.add(summary)
+            same.others.append(summary.shown)
+    return groups
+
+
+def _has_same_blame(group: GroupSummary, other: GroupSummary) -> bool:
+    one, two = group.minimal, other.minimal
+    if one is None or two is None:
+        return False
+    alike = (one.checker, one.is_repaired, cause_of(one).lost) == (two.checker, two.is_repaired, cause_of(two).lost)
+    calls, theirs = calls_to_blame(one), calls_to_blame(two)
+    return alike and calls == theirs[: len(calls)]
 
 
 def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSummary:

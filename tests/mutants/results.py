@@ -169,7 +169,7 @@ def compared_markdown(rows: Sequence[Row], rebuilt: Mapping[str, Measurements], 
 
 def _change_of(found: MutantFinding) -> str:
     """What the stock kernel never shows, in a cell of a table."""
-    return found.message.removeprefix("kernel:stock never shows this: ").replace("|", "\\|")
+    return found.message.removesuffix("; kernel:stock never shows this").replace("|", "\\|")
 
 
 _HEAD = """# Mutants

@@ -33,7 +33,6 @@ from postcrash.harness.findings.minimize import (
     MINIMIZING_SECONDS,
     MinimalFinding,
     OutOfTimeError,
-    kept_for_minimizing,
     minimized_on,
 )
 from postcrash.harness.guests.spare import Spare
@@ -52,6 +51,7 @@ from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.hunting.space_hunt import Selection, Shard
 from postcrash.harness.hunting.space_hunt import hunt as run
+from postcrash.harness.hunting.turns import Turns
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import Finding
@@ -182,16 +182,8 @@ def hunt(
         plans = {probe: replace(plan, enough=None if promised else ENOUGH) for probe, plan in plans.items()}
         selection = asked.random(how.seed) if is_random else asked.selection(how.seed, target, plans)
         plan = joined_plan(plans)
-        kept = kept_for_minimizing(seconds_max) if seconds_max is not None and minimize else 0.0
-        until = None if seconds_max is None else started + seconds_max - kept
-        exploring = time.monotonic()
-        hunted = _explored(session, selection, plans, guests, fresh, until)
-        seconds = time.monotonic() - exploring
-        if minimize or hunted.interrupted:
-            until = time.monotonic() + MINIMIZING_SECONDS if seconds_max is None else started + seconds_max
-            told = _minimized(session, plan, hunted, fresh, until)
-        else:
-            told = summaries(hunted.groups.values(), session.store, None)
+        turns = Turns(None if seconds_max is None else started + seconds_max)
+        hunted, told, seconds = _in_turns(session, selection, plans, guests, fresh, minimize, turns)
         write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
         if json_file != "-":
             print_hunted(selection, plan, expected, hunted, told, seconds)
@@ -243,6 +235,34 @@ class _Question:
         grammar = GRAMMARS["full"]
         drawn_from = replace(grammar, setups=_setups(self.setup, grammar))
         return RandomSelection(drawn_from, seed, self.limit, self.disks)
+
+
+def _in_turns(
+    session: Session,
+    selection: HuntSelection,
+    plans: Plans,
+    guests: int | None,
+    fresh: bool,
+    minimize: bool,
+    turns: Turns,
+) -> tuple[HuntResult, list[GroupSummary], float]:
+    """What the hunt found, and for how many seconds it explored. If the hunt is `fresh`, it has one turn only."""
+    seconds, is_first = 0.0, True
+    while True:
+        exploring = time.monotonic()
+        until = turns.looking_ends(is_first=is_first) if minimize else turns.until
+        hunted = _explored(session, selection, plans, guests, fresh, until)
+        seconds += time.monotonic() - exploring
+        if minimize or hunted.interrupted:
+            told = _minimized(
+                session, joined_plan(plans), hunted, fresh, turns.until or time.monotonic() + MINIMIZING_SECONDS
+            )
+        else:
+            told = summaries(hunted.groups.values(), session.store, None)
+        is_open = hunted.not_run > 0 or selection.count is None
+        if hunted.interrupted or fresh or not (is_open and turns.has_another):
+            return hunted, told, seconds
+        is_first = False
 
 
 def _explored(

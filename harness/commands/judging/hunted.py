@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
+from rich.text import Text
 
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
@@ -13,6 +14,7 @@ from postcrash.harness.files.output import count_text
 from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.groups import GroupSummary, kinds_lost
 from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.losses import headline
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, parse_workload
@@ -119,6 +121,7 @@ def _judges(plan: Plan) -> list[str]:
 
 def _summary(summary: GroupSummary) -> dict[str, object]:
     return {
+        "headline": summary.headline,
         "checker": summary.shown.checker,
         "message": summary.shown.message,
         "lost": list(kinds_lost(summary.shown)),
@@ -129,6 +132,7 @@ def _summary(summary: GroupSummary) -> dict[str, object]:
         "count": summary.count,
         "names": summary.names,
         "causes": [cause.to_json() for cause in summary.causes],
+        "others": [{"finding": other.id, "headline": headline(other)} for other in summary.others],
     }
 
 
@@ -143,9 +147,10 @@ def print_hunted(
     """Print the groups, what was left out, and the verdict with the counts that it rests on."""
     console = Console(soft_wrap=True, highlight=False)
     for number, summary in enumerate(told, 1):
-        found = f"{summary.count} workloads, first {summary.names[0]}"
-        console.rule(f"[red]{number}[/] · {summary.shown.checker} · {found}")
-        console.print(summary.shown.message, markup=False)
+        console.rule(f"[red]{number}[/] · {summary.count} workloads, first {summary.names[0]}")
+        console.print(Text(summary.headline, "bold"))
+        is_told = summary.headline.endswith(summary.shown.message)
+        console.print(f"{summary.shown.checker}{'' if is_told else f': {summary.shown.message}'}", markup=False)
         for words in summary.other_words:
             console.print(f"found as: {words}", markup=False)
         if meaning := _meaning(plan, expected, summary):
@@ -155,6 +160,8 @@ def print_hunted(
         if summary.note:
             console.print(f"perhaps not the smallest: {summary.note}", markup=False)
         console.print(f"explained: postcrash explain {summary.shown.id}")
+        for other in summary.others:
+            console.print(f"the same calls: {headline(other)}: postcrash explain {other.id}", markup=False)
     if told:
         console.rule()
     for title, reasons in (

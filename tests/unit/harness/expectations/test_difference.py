@@ -18,6 +18,7 @@ from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_wo
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
+from postcrash.reports.store.store import Store
 from postcrash.targets import target_named
 
 from ..examination.conftest import interval_report
@@ -53,39 +54,45 @@ TWO_NAMES = (ROOT, replace(FILE, nlink=2), replace(FILE, path="b", nlink=2))
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (outcome(ROOT), "a is missing, there a file of 4 bytes"),
-        (outcome(*KNOWN, replace(FILE, path="b", inode=3)), "b is a file of 4 bytes, there missing"),
-        (outcome(ROOT, replace(FILE, size=0, segments=())), "a has size 0, there 4"),
+        (outcome(ROOT), "a is missing"),
+        (outcome(*KNOWN, replace(FILE, path="b", inode=3)), "b is there"),
+        (outcome(ROOT, replace(FILE, size=0, segments=())), "a has size 0, not 4"),
         (
             outcome(ROOT, replace(FILE, segments=(Segment(0, 2, "write:0"), Segment(2, 4, "zero")))),
-            "a has bytes from 2 on that are zero, never there",
+            "a has bytes from 2 on that are zero",
         ),
-        (outcome(ROOT, replace(FILE, nlink=2)), "a has link count 2, there 1"),
-        (outcome(*TWO_NAMES), "a has link count 2, there 1; b is a file of 4 bytes, there missing"),
-        (outcome(ROOT, replace(FILE, xattrs=(("user.x", "00"),))), "a has attributes user.x=00, there none"),
-        (outcome(ROOT, replace(FILE, mode=0o600, size=0)), "a has size 0, there 4 and has mode 600, there 644"),
+        (outcome(ROOT, replace(FILE, nlink=2)), "a has link count 2, not 1"),
+        (outcome(*TWO_NAMES), "b is there, a has link count 2, not 1"),
+        (outcome(ROOT, replace(FILE, xattrs=(("user.x", "00"),))), "a has attributes user.x=00, not none"),
+        (outcome(ROOT, replace(FILE, mode=0o600, size=0)), "a has size 0, not 4 and has mode 600, not 644"),
         (
             outcome(ROOT, Entry("a", "file", error=5)),
-            "a is a file that cannot be read (errno 5), there a file of 4 bytes",
+            "a is a file that cannot be read (errno 5), not a file of 4 bytes",
         ),
-        (outcome(ROOT, Entry("a", "symlink", target="t")), "a is a symlink to t, there a file of 4 bytes"),
+        (outcome(ROOT, Entry("a", "symlink", target="t")), "a is a symlink to t, not a file of 4 bytes"),
         (outcome(errno=117), "mounting fails with errno 117"),
         (
             outcome(*KNOWN, *(replace(FILE, path=name, inode=ord(name)) for name in "bcdef")),
-            "b is a file of 4 bytes, there missing; c is a file of 4 bytes, there missing; "
-            "d is a file of 4 bytes, there missing; 2 more names",
+            "b is there, c is there, d is there, 2 more names",
         ),
     ],
 )
 def test_whatever_differs_is_a_difference_and_told(found: Observation, told: str) -> None:
     known = shown(KNOWN)
     assert not known.has(NOW, found)
-    assert "; ".join(known.differences(NOW, found)) == told
+    assert ", ".join(known.differences(NOW, found)) == told
+
+
+def test_a_name_that_was_taken_away_is_back() -> None:
+    workload = parse_workload("creat a\n---\nrename a b\nfsync b", "w")
+    moved, known = replace(FILE, path="b"), ReferenceOutcomes()
+    known.add(History(workload, 3, 3), outcome(ROOT, moved))
+    assert known.differences(History(workload, 3, 3), outcome(*KNOWN)) == ["b is missing", "a is back"]
 
 
 def test_names_of_one_file_are_no_names_of_two() -> None:
     two_files = (ROOT, replace(FILE, nlink=2), replace(FILE, path="b", nlink=2, inode=3))
-    assert shown(two_files).differences(NOW, outcome(*TWO_NAMES)) == ["b shares its inode with a, there none"]
+    assert shown(two_files).differences(NOW, outcome(*TWO_NAMES)) == ["b is the same file as a"]
 
 
 def test_contents_that_were_shown_and_not_together_are_told() -> None:
@@ -96,7 +103,7 @@ def test_contents_that_were_shown_and_not_together_are_told() -> None:
     known = shown((ROOT, replace(FILE, segments=(), choices=one)))
     found = outcome(ROOT, replace(FILE, segments=(Segment(0, 2, "zero"), Segment(2, 4, "write:0"))))
     assert not known.has(NOW, found)
-    assert known.differences(NOW, found) == ["files have contents that they never have together there"]
+    assert known.differences(NOW, found) == ["files have contents that they never have together"]
 
 
 def test_differences_of_different_kinds_have_words_of_their_own() -> None:
@@ -134,9 +141,7 @@ def test_bytes_of_unknown_origin_are_told_apart_by_their_hashes() -> None:
     known = shown(of_unknown_origin("01"), of_unknown_origin("02"))
     assert known.has(NOW, outcome(*of_unknown_origin("02")))
     assert not known.has(NOW, outcome(*of_unknown_origin("03")))
-    assert known.differences(NOW, outcome(*of_unknown_origin("03"))) == [
-        "a file has other bytes of unknown origin than it ever has there"
-    ]
+    assert known.differences(NOW, outcome(*of_unknown_origin("03"))) == ["a file has other bytes of unknown origin"]
 
 
 def test_hashes_that_say_nothing_are_not_compared() -> None:
@@ -155,15 +160,15 @@ TARGET = target_named("ext4-current")
 
 
 def judge_against(
-    machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False
+    machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False, guest: str = "any"
 ) -> DifferenceJudge:
-    """A judge whose reference runs on `machine`, on one disk only."""
+    """A judge whose reference, the kernel of `guest`, runs on `machine`, on one disk only. Its store is in `folder`."""
     recover = TARGET.recovery(walk=True, fsck=False, repair=repair)
-    plan = pretended_plan(folder, TARGET, WORKLOAD, recoveries=(recover,))
+    plan = replace(pretended_plan(folder, TARGET, WORKLOAD, recoveries=(recover,)), guest=guest)
     monkeypatch.setattr(difference, "BOTH_DISKS", (None,))
     monkeypatch.setattr(DifferenceJudge, "_machine", lambda _: machine)
     settings: Any = None
-    return DifferenceJudge(Reference("kernel:old", plan, settings))
+    return DifferenceJudge(Reference("kernel:old", plan, settings, Store(folder / "store")))
 
 
 RECORDED = [("started", 0), ("durable",)]
@@ -186,7 +191,7 @@ def machine_that_shows(*reports: object) -> FakeMachine:
     [
         (0, Verdict.HOLDS, ""),
         (1, Verdict.HOLDS, ""),
-        (4, Verdict.VIOLATED, "kernel:old never shows this: it has no such instant"),
+        (4, Verdict.VIOLATED, "there is no such instant; kernel:old never shows this"),
         (127, Verdict.UNDECIDED, "kernel:old: the program before the mount did not run: status 127"),
     ],
 )
@@ -207,8 +212,46 @@ def test_bytes_in_which_the_reference_itself_varies_are_undecided(
 
     found = Observation.from_wire(report("3"))
     for reports, verdict in (["1"], Verdict.VIOLATED), (["1", "2"], Verdict.UNDECIDED), (["3"], Verdict.HOLDS):
-        judge = judge_against(machine_that_shows(*map(report, reports)), tmp_path, monkeypatch)
+        machine = machine_that_shows(*map(report, reports))
+        judge = judge_against(machine, tmp_path, monkeypatch, guest="".join(reports))
         assert judge.opinion(NOW, found).verdict is verdict
+
+
+class Counted(FakeMachine):
+    """A machine that counts the workloads that it records."""
+
+    runs = 0
+
+    def record(self, *args: Any, **more: Any) -> Any:
+        self.runs += 1
+        return super().record(*args, **more)
+
+
+def test_what_the_reference_shows_is_taken_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel under test is another one each time, and the reference stays the same."""
+    events: Sequence[ExplorationEvent] = [interval_report(([], recovered(None)))]
+    machine = Counted(RECORDED, explored=lambda _: events)
+    never = Observation.from_wire({**recovered(None), "tree": [{**TREE[0], "mode": 0o700}]})
+
+    def asked(guest: str) -> list[str]:
+        judge = judge_against(machine, tmp_path, monkeypatch, guest=guest)
+        instant = History(WORKLOAD, 1, 1)
+        return [str(judge.opinion(instant, each)) for each in (Observation.from_wire(recovered(None)), never)]
+
+    first = asked("stock")
+    assert machine.runs == difference.RUNS_MAX
+    assert (asked("stock"), machine.runs) == (first, difference.RUNS_MAX)
+    assert (asked("stock, built otherwise"), machine.runs) == (first, 2 * difference.RUNS_MAX)
+
+
+def test_what_was_not_recovered_completely_stays_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outcome that the reference did not show because it lost its guest may be one that it shows."""
+    machine = machine_that_shows(None)
+    first, again = (
+        judge_against(machine, tmp_path, monkeypatch).opinion(NOW, Observation.from_wire(recovered(None)))
+        for _ in range(2)
+    )
+    assert (first.verdict, again) == (Verdict.UNDECIDED, first)
 
 
 LOST = LostAtWork("run", "the guest hangs", "", "", started=1, returned=1)
@@ -296,7 +339,7 @@ def test_a_crash_disk_that_ends_while_it_starts_leaves_it_undecided(
     nothing: Any = None
     target = target_named("ext4-current")
     plan = pretended_plan(tmp_path, target, WORKLOAD, recoveries=(target.recovery(walk=True, fsck=False),))
-    with DifferenceJudge(Reference("kernel:old", plan, nothing)) as judge:
+    with DifferenceJudge(Reference("kernel:old", plan, nothing, Store(tmp_path / "store"))) as judge:
         opinion = judge.opinion(NOW, outcome(*KNOWN))
     assert opinion.verdict is Verdict.UNDECIDED
     assert "the crash disk process has ended" in str(opinion)
@@ -323,7 +366,7 @@ def test_a_comparison_that_was_stopped_starts_no_guest_for_the_threads_that_it_h
     monkeypatch.setattr(difference, "settings_for_recorders", lambda settings, _: settings)
     nothing: Any = None
     plan = pretended_plan(tmp_path, TARGET, WORKLOAD, recoveries=(TARGET.recovery(walk=True, fsck=False),))
-    with DifferenceJudge(Reference("kernel:old", plan, nothing)) as judge:
+    with DifferenceJudge(Reference("kernel:old", plan, nothing, Store(tmp_path / "store"))) as judge:
         assert "the crash disk process has ended" in str(judge.opinion(NOW, outcome(*KNOWN)))
         later = History(parse_workload("creat b\nsync", "later"), 1, 0)
         assert "the comparison was stopped" in str(judge.opinion(later, outcome(*KNOWN)))

@@ -31,8 +31,8 @@ def test_numbers_of_inodes_and_bytes_of_files_are_no_nature() -> None:
 
 def test_which_names_share_an_inode_is_part_of_their_nature() -> None:
     apart, together = seen(FILE, replace(FILE, path="b", inode=7)), seen(FILE, replace(FILE, path="b"))
-    assert told(together, apart) == ["b shares its inode with a, there none"]
-    assert told(apart, together) == ["b shares its inode with none, there a"]
+    assert told(together, apart) == ["b is the same file as a"]
+    assert told(apart, together) == ["b is not the same file as a"]
 
 
 def test_the_mount_and_a_repair_are_part_of_an_outcome() -> None:
@@ -43,13 +43,13 @@ def test_the_mount_and_a_repair_are_part_of_an_outcome() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"size": 5}, "has size 4, there 5"),
-        ({"mode": 0o600}, "has mode 644, there 600"),
-        ({"nlink": 2}, "has link count 1, there 2"),
-        ({"xattrs": (("user.a", "61"),)}, "has attributes none, there user.a=61"),
-        ({"size": 0, "mode": 0}, "has size 4, there 0 and has mode 644, there 0"),
-        ({"error": 5}, "is a file of 4 bytes, there a file that cannot be read (errno 5)"),
-        ({"type": "dir"}, "is a file of 4 bytes, there a dir"),
+        ({"size": 5}, "has size 4, not 5"),
+        ({"mode": 0o600}, "has mode 644, not 600"),
+        ({"nlink": 2}, "has link count 1, not 2"),
+        ({"xattrs": (("user.a", "61"),)}, "has attributes none, not user.a=61"),
+        ({"size": 0, "mode": 0}, "has size 4, not 0 and has mode 644, not 0"),
+        ({"error": 5}, "is a file of 4 bytes, not a file that cannot be read (errno 5)"),
+        ({"type": "dir"}, "is a file of 4 bytes, not a dir"),
     ],
 )
 def test_each_difference_of_a_name_is_told(changed: dict[str, Any], words: str) -> None:
@@ -57,9 +57,9 @@ def test_each_difference_of_a_name_is_told(changed: dict[str, Any], words: str) 
 
 
 def test_missing_names_and_symbolic_links() -> None:
-    assert told(seen(FILE), seen()) == ["a is a file of 4 bytes, there missing"]
-    assert told(seen(), seen(LINK)) == ["s is missing, there a symlink to a"]
-    assert told(seen(LINK), seen(replace(LINK, target="b"))) == ["s has target a, there b"]
+    assert told(seen(FILE), seen()) == ["a is there"]
+    assert told(seen(), seen(LINK)) == ["s is missing"]
+    assert told(seen(LINK), seen(replace(LINK, target="b"))) == ["s points to a, not b"]
 
 
 @pytest.mark.parametrize(("count", "more"), [(3, []), (4, ["1 more names"]), (9, ["6 more names"])])
@@ -78,10 +78,10 @@ def test_strange_bytes_are_told_against_the_nearest_tree() -> None:
     found = Tree([held("zero", "write:0"), held("zero", path="b")])
     far = Tree([held("stale", "zero"), held("stale", path="b")])
     near = Tree([held("zero", "stale"), held("zero", path="b")])
-    words = ["a has bytes from 1 on that are those of append a 4, never there"]
+    words = ["a has bytes from 1 on that are those of append a 4"]
     assert of_bytes(WORKLOAD, found, [far, near]) == of_bytes(WORKLOAD, found, [near, far]) == words
 
 
 def test_files_that_never_came_together_are_told_as_such() -> None:
     found = Tree([held("zero"), held("zero", path="b")])
-    assert of_bytes(WORKLOAD, found, [found]) == ["files have contents that they never have together there"]
+    assert of_bytes(WORKLOAD, found, [found]) == ["files have contents that they never have together"]

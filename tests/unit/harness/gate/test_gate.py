@@ -46,7 +46,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(module, "FollowUp", NoFollowUp)
 
     def run(came_to: Part, *, interrupted: bool = False, **asked: Any) -> GateRun:
-        runner = SimpleNamespace(run=lambda *_: (came_to,), interrupted=interrupted)
+        runner = SimpleNamespace(
+            run=lambda *_: (came_to,), interrupted=interrupted, until=None, is_open=lambda _: False
+        )
         monkeypatch.setattr(module, "Runner", lambda *_: runner)
         ignored: Any = lambda *_: nullcontext()  # noqa: E731
         return run_gate(Gate(file, **asked), Session(tmp_path / "store"), Watcher(ignored, ignored, ignored))

@@ -52,7 +52,8 @@ def write(what: str, name: str = "") -> ExplainedWrite:
         ("fsync A/foo (operation 4), but foo is missing", "fsync PATH (operation N), but PATH is missing"),
         ("fsync . (operation 4), but A/foo is missing", "fsync . (operation N), but PATH is missing"),
         ("EXT4-fs error (device vda): lookup:1234: inode #12", "EXT4-fs error (device vda): lookup:N: inode #N"),
-        ("the food of A/food and B/foo", "the food of A/food and B/foo"),
+        ("the food of foods and B/foo", "the food of foods and B/foo"),
+        ("A/bar/b is missing, A/food is back", "PATH is missing, PATH is back"),
     ],
 )
 def test_names_and_numbers_make_no_difference(message: str, shown: str) -> None:
