@@ -1,9 +1,10 @@
 """What every command that runs guests needs: kernel, guest root, base images, store."""
 
+import atexit
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from postcrash.checkers import CHECKERS, PRACTICE, recovery
@@ -12,8 +13,11 @@ from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.recorded import recorded_target
 from postcrash.harness.examination.recording import CrashDisk
+from postcrash.harness.files.digest import content_digest
+from postcrash.harness.files.known_files import known_files
 from postcrash.harness.files.output import say
 from postcrash.harness.files.places import cache_folder
+from postcrash.harness.files.scratch import ScratchFolder
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Qemu, Uml
@@ -33,12 +37,14 @@ from postcrash.targets import (
     TARGETS,
     BaseImage,
     BaseImageError,
+    NoProgramError,
     RecoveryKind,
     Target,
     TargetFileError,
     UnknownTargetError,
     base_image,
     load_target,
+    recipe_of,
     target_named,
 )
 
@@ -67,6 +73,8 @@ class Session:
     """Targets that are not in the catalogue."""
     _roots: dict[tuple[Kernel, tuple[Target, ...]], Path] = field(default_factory=dict)
     """Root folders of guests. To make one, every program and module in it is read."""
+    _images: dict[tuple[object, ...], BaseImage] = field(default_factory=dict)
+    """Base images that have not aged, by how they are made."""
     _without_log_writes: set[str] = field(default_factory=set)
     """Kernels for which the user has been told that they have no dm-log-writes."""
 
@@ -181,12 +189,31 @@ class Session:
     def base(self, target: Target, kernel: Kernel | None = None) -> BaseImage:
         """The target's base image. If it is to be aged, `kernel` or the session's kernel does this."""
         try:
-            folder = cache_folder() / "bases"
-            fresh = base_image(target, folder)
+            fresh = self._fresh(target)
             if target.aged_mib is None:
                 return fresh
             by = kernel or self.kernel
-            return aged_image(target, fresh, self._settings(by), self.guest(by), folder)
+            return aged_image(target, fresh, self._settings(by), self.guest(by), fresh.path.parent)
+        except BaseImageError as error:
+            raise InfrastructureError(str(error)) from error
+
+    def _fresh(self, target: Target) -> BaseImage:
+        """The target's image as mkfs makes it. If nobody knows what decides its content, each session makes it anew."""
+        made_by = (target.mkfs, target.size_mib, target.garbage_mib)
+        if made_by not in self._images:
+            folder = cache_folder() / "bases"
+            if not _origin(target):
+                folder = _images_of_this_process(folder)
+            self._images[made_by] = base_image(target, folder, known_files().ask)
+        return self._images[made_by]
+
+    def base_origin(self, target: Target) -> str:
+        """A digest of what decides the content of the target's image before it ages.
+
+        If nobody knows what decides it, it is the digest of the content. Raises InfrastructureError.
+        """
+        try:
+            return _origin(target) or content_digest(self._fresh(target).path)
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 
@@ -212,3 +239,23 @@ def settings_for(kernel: Kernel, root: Path) -> MachineSettings:
     if isinstance(kernel.engine, Qemu):
         path, root = unpacked(path, cache_folder()), packed(root)
     return MachineSettings(path, root, kernel.engine, log_disk=has_log_writes(kernel), given=kernel.known_as)
+
+
+def _origin(target: Target) -> str:
+    """A digest of what decides the content of the target's image. Empty if nobody knows that. Raises BaseImageError."""
+    try:
+        return recipe_of(target, known_files().ask).digest or ""
+    except (NoProgramError, OSError) as error:
+        raise BaseImageError(str(error)) from error
+
+
+@lru_cache(maxsize=4)
+def _images_of_this_process(bases: Path) -> Path:
+    """A folder for images that no other process takes. It is in the folder of all images."""
+    try:
+        bases.mkdir(parents=True, exist_ok=True)
+        folder = ScratchFolder(bases)
+    except OSError as error:
+        raise BaseImageError(f"{bases}: {error.strerror or error}") from error
+    atexit.register(folder.remove)
+    return folder.path

@@ -52,6 +52,8 @@ MARKS = {
 """Stand beside ✗ in tables."""
 BY_WORKLOAD = (Adversary.PLAIN, Adversary.FLUSH, Adversary.WRITEBACK, Adversary.COMMIT)
 """Those that a workload names. The others are choices of how it is run."""
+CHOICES = (*BY_WORKLOAD, Adversary.HELD)
+"""Those of which a table can have the strongest. Only the last one has a disk that holds completions back, too."""
 _KERNEL = {"writeback": Adversary.WRITEBACK, "drop-caches": Adversary.WRITEBACK}
 
 

@@ -5,12 +5,10 @@ from postcrash.targets.base_image import (
     BaseImageError,
     base_image,
     copy_image,
-    file_digest,
     image_id,
     keep_image,
     known_image,
     mkfs_version,
-    program_path,
 )
 from postcrash.targets.catalogue import (
     TABLE_TARGETS,
@@ -22,6 +20,8 @@ from postcrash.targets.catalogue import (
     target_of,
 )
 from postcrash.targets.mount import Mount
+from postcrash.targets.programs import Ask, content_digest_by, file_digest, libraries_of, program_path
+from postcrash.targets.recipe import NoProgramError, recipe_of
 from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule
 from postcrash.targets.target import Target
@@ -29,23 +29,28 @@ from postcrash.targets.target import Target
 __all__ = [
     "TABLE_TARGETS",
     "TARGETS",
+    "Ask",
     "BaseImage",
     "BaseImageError",
     "Mount",
+    "NoProgramError",
     "RecoveryKind",
     "Rule",
     "Target",
     "TargetFileError",
     "UnknownTargetError",
     "base_image",
+    "content_digest_by",
     "copy_image",
     "file_digest",
     "image_id",
     "keep_image",
     "known_image",
+    "libraries_of",
     "load_target",
     "mkfs_version",
     "program_path",
+    "recipe_of",
     "target_named",
     "target_of",
 ]

@@ -6,16 +6,17 @@ writing it shows `stale…` words instead of zeros, which would look correct.
 
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from postcrash.model.pattern import stale
 from postcrash.model.units import BLOCK_BYTES
+from postcrash.targets.programs import Ask, always_find_out, file_digest, found_program
+from postcrash.targets.recipe import NoProgramError, Recipe, recipe_of
 from postcrash.targets.target import Target
 
 _MKFS_TIMEOUT_S = 120
@@ -63,12 +64,6 @@ def copy_image(source: Readable, place: Path) -> str:
     return digest.hexdigest()
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, hexadecimal. Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def known_image(folder: Path, stem: str) -> BaseImage | None:
     """The image that `keep_image` put into `folder` under that name. None if there is none."""
     for known in folder.glob(f"{stem}-{'[0-9a-f]' * _ID_DIGITS}.img"):
@@ -82,51 +77,40 @@ def keep_image(made: Path, folder: Path, stem: str) -> BaseImage:
     return BaseImage(made.rename(folder / f"{stem}-{digest[:_ID_DIGITS]}.img"), image_id(digest))
 
 
-def base_image(target: Target, folder: Path) -> BaseImage:
+def base_image(target: Target, folder: Path, ask: Ask = always_find_out) -> BaseImage:
     """The base image of `target` in `folder`. It is made if it is missing, and then renamed, so it is whole or absent.
 
-    Targets that are made in the same way share an image.
+    Targets that are made in the same way share an image. If nobody knows what decides the image's content (see
+    `Recipe`), it is made now, even if it is there. `ask` may know what was found out about files before.
     """
-    program = _find_program(target)
-    made_by = repr((target.mkfs, target.size_mib, target.garbage_mib, _version(program)))
-    stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
-    known = known_image(folder, stem)
-    if known is not None:
-        return known
     try:
+        recipe = recipe_of(target, ask)
         folder.mkdir(parents=True, exist_ok=True)
-        return _make(target, program, folder, stem)
+        known = known_image(folder, _stem(target, recipe)) if recipe.digest is not None else None
+        return known or _make(target, recipe, folder)
+    except NoProgramError as error:
+        raise BaseImageError(str(error)) from error
     except OSError as error:
         raise BaseImageError(f"base image of {target.name} in {folder}: {error.strerror or error}") from error
 
 
-def _find_program(target: Target) -> str:
-    name = target.mkfs[0]
-    program = shutil.which(name, path=program_path())
-    if program is None:
-        raise BaseImageError(f"{name} is not installed: run  apt-get install {target.package}  (target {target.name})")
-    return program
-
-
-def program_path() -> str:
-    """Where programs are looked for: as the user says, and where those for administrators are."""
-    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+def _stem(target: Target, recipe: Recipe) -> str:
+    return f"{target.fstype}-{'any' if recipe.digest is None else recipe.digest[:_ID_DIGITS]}"
 
 
 def mkfs_version(target: Target) -> str:
     """The first line that the target's mkfs says of itself on this machine. Empty if it is not installed."""
+    program = found_program(target.mkfs[0])
+    if program is None:
+        return ""
     try:
-        return next(filter(None, _version(_find_program(target)).splitlines()), "")
+        said = _ran([program, "-V"])
     except BaseImageError:
         return ""
+    return next(filter(None, (said.stdout + said.stderr).splitlines()), "")
 
 
-def _version(program: str) -> str:
-    result = _ran([program, "-V"])
-    return result.stdout + result.stderr
-
-
-def _ran(command: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def _ran(command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A command that has ended, in whatever way. Raises BaseImageError if it takes too long."""
     try:
         return subprocess.run(
@@ -136,20 +120,18 @@ def _ran(command: list[str], environment: dict[str, str] | None = None) -> subpr
         raise BaseImageError(f"{command[0]} did not end within {_MKFS_TIMEOUT_S} s") from error
 
 
-def _make(target: Target, program: str, folder: Path, stem: str) -> BaseImage:
+def _make(target: Target, recipe: Recipe, folder: Path) -> BaseImage:
     handle, name = tempfile.mkstemp(prefix=".base-", dir=folder)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as image:
             _fill_with_garbage(image.write, (target.garbage_mib or target.size_mib) * (1 << 20) // BLOCK_BYTES)
             image.truncate(target.size_mib << 20)
-        environment = {**os.environ, "E2FSPROGS_FAKE_TIME": "1400000000", "LC_ALL": "C"}
-        command = [program, *target.mkfs[1:], str(temporary)]
-        made = _ran(command, environment)
+        made = _ran([*recipe.command, str(temporary)], recipe.environment)
         if made.returncode != 0:
             said = (made.stderr or made.stdout).strip().splitlines()
-            raise BaseImageError(f"{' '.join(command[:-1])} failed: {said[-1] if said else made.returncode}")
-        return keep_image(temporary, folder, stem)
+            raise BaseImageError(f"{' '.join(recipe.command)} failed: {said[-1] if said else made.returncode}")
+        return keep_image(temporary, folder, _stem(target, recipe))
     finally:
         temporary.unlink(missing_ok=True)
 

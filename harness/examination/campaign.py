@@ -67,7 +67,11 @@ def _sources() -> list[Path]:
 
 def tool_files() -> list[Path]:
     """Our own code: Python with its tables, the native core, and the programs."""
-    return [*_sources(), Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
+    return [*_sources(), *_programs()]
+
+
+def _programs() -> list[Path]:
+    return [Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
 
 
 @lru_cache(maxsize=1)
@@ -80,6 +84,12 @@ def tool_digest() -> str:
 def sources_digest() -> str:
     """SHA-256 of our Python code with its tables. It is the same wherever the programs were built."""
     return _digest(_sources())
+
+
+@lru_cache(maxsize=1)
+def programs_digest() -> str:
+    """SHA-256 of what was built from our Rust code: the native core and the programs."""
+    return _digest(_programs())
 
 
 def _digest(files: Iterable[Path]) -> str:

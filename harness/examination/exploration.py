@@ -35,3 +35,10 @@ class Exploration:
     def disks(self, *, one: bool) -> tuple[int | None, ...]:
         """The disks on which a workload is examined: both, unless the user wants `one` or has chosen `held`."""
         return (self.held,) if one or self.held is not None else BOTH_DISKS
+
+    @property
+    def disk(self) -> str:
+        """The disk that `held` stands for, in words."""
+        if self.held is None:
+            return "a disk that completes writes at once"
+        return f"a disk that holds completions back (seed {self.held})"

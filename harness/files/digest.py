@@ -4,12 +4,12 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.known_files import known_files
-from postcrash.targets import file_digest
+from postcrash.targets import content_digest_by
 
 
 def content_digest(path: Path) -> str:
     """SHA-256 of a file. The file is read again only when it has changed. Raises InfrastructureError."""
     try:
-        return known_files().ask("sha256", (path,), lambda: file_digest(path))
+        return content_digest_by(path, known_files().ask)
     except OSError as error:
         raise InfrastructureError(f"{path}: {error.strerror}") from error

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postcrash.harness.auditing.choice import name_and_parameters
-from postcrash.harness.examination.campaign import sources_digest
+from postcrash.harness.examination.campaign import programs_digest, sources_digest
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, TARGET
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.gate.configuration import ApplicationPart, CorpusPart, GateFile, PartSection
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.session import Session
+from postcrash.targets import Target
 
 
 def digests_of(
@@ -22,15 +23,22 @@ def digests_of(
     those of the planned parts, because a shard can have no workload of a part. Files are those of all sections that
     were asked for. Raises HarnessError.
     """
-    found = {"postcrash": sources_digest()}
-    found |= {f"target {part.target.name}": part.target.digest() for part in planned}
+    found = {"postcrash": sources_digest(), "postcrash's programs": programs_digest()}
     for part in planned:
+        found |= dict(_of_target(session, part.target, is_run=part.kernel is not None))
         found |= dict(_of_kernels(session, part))
     for other in sorted(_targets_compared_with(planned)):
-        found[f"target {other}, with which others are compared"] = session.target(other).digest()
+        found |= dict(_of_target(session, session.target(other), ", with which others are compared"))
     for path in _files_named(file, gate, names):
         found |= {f"folder {path}" if path.is_dir() else f"file {path}": _content(path)}
     return found
+
+
+def _of_target(session: Session, target: Target, role: str = "", *, is_run: bool = True) -> Iterator[tuple[str, str]]:
+    """The target and, if it is run, what its base image is made of. Its other programs are in the kernel's guests."""
+    yield f"target {target.name}{role}", target.digest()
+    if is_run:
+        yield f"base image of {target.name}{role}", session.base_origin(target)
 
 
 def _of_kernels(session: Session, part: PlannedPart) -> Iterator[tuple[str, str]]:

@@ -30,13 +30,13 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, gues
     `guest` is the digest of the guests that `settings` start, because other guests may age an image in another way.
     Raises InfrastructureError, and UsageError if the files do not fit.
     """
-    made_by = repr((fresh.id, target.mount.to_wire(), target.aged_mib, guest))
+    assert target.aged_mib is not None
+    length = (target.aged_mib << 20) // (_FILES * _ROUNDS) // BLOCK_BYTES * BLOCK_BYTES
+    made_by = repr((fresh.id, target.mount.to_wire(), _ageing(length), guest))
     stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
     known = known_image(folder, stem)
     if known is not None:
         return known
-    assert target.aged_mib is not None
-    length = (target.aged_mib << 20) // (_FILES * _ROUNDS) // BLOCK_BYTES * BLOCK_BYTES
     try:
         with tempfile.TemporaryDirectory(prefix=".aged-", dir=folder) as scratch, Machine(settings) as machine:
             recording, image = Path(scratch) / "recording", Path(scratch) / "image"

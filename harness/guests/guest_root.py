@@ -4,9 +4,6 @@ The guest sees nothing else of the host. This matters because the guest may be w
 """
 
 import hashlib
-import os
-import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,7 +16,7 @@ from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
-from postcrash.targets import TARGETS, Target
+from postcrash.targets import TARGETS, Target, libraries_of
 
 Content = bytes | Path
 """What a file in a root folder holds: these bytes, or what a file of this machine holds, uncompressed."""
@@ -27,10 +24,6 @@ AGENT = Path("init")
 """The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
-_LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
-"""Files that ldd names by path: libraries and the program's loader. ldd may show the system's loader instead."""
-_LOADER_LIST = Path("/etc/ld.so.cache")
-"""Where the loader looks for libraries. It changes whenever a library is installed (ldconfig(8))."""
 _C_LIBRARY, _UNWINDER = "libc.so.6", "libgcc_s.so.1"
 """glibc loads the second when a thread is cancelled, and ends the program if it is not there. ldd does not name it."""
 
@@ -108,20 +101,10 @@ def with_libraries(program: str) -> dict[Path, Path]:
 
 
 def _libraries(program: str) -> list[str]:
-    """The files that ldd names. It is asked again if the program or the loader's list changes, or one is gone."""
-    question = f"ldd {os.environ.get('LD_LIBRARY_PATH', '')}"
-    files = (Path(program), *filter(Path.exists, [_LOADER_LIST]))
-    found = known_files().ask(question, files, lambda: "\n".join(_ldd(program))).splitlines()
-    return found if all(map(os.path.exists, found)) else _ldd(program)
-
-
-def _ldd(program: str) -> list[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
-        listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
+        return libraries_of(program, known_files().ask)
     except OSError as error:
-        raise InfrastructureError(f"ldd cannot be run: {error.strerror}") from error
-    return _LIBRARY.findall(listed.stdout)
+        raise InfrastructureError(f"the libraries of {program}: {error.strerror}") from error
 
 
 def _digest(files: Mapping[Path, Content]) -> str:

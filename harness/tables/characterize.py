@@ -12,7 +12,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
-from postcrash.properties.adversary import BY_WORKLOAD, Adversary, adversary_in, adversary_of_run, within
+from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary, adversary_in, adversary_of_run, within
 from postcrash.properties.promises import said_of
 from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store.store import Store
@@ -23,7 +23,7 @@ from postcrash.targets import BaseImage, Target
 class Question:
     """What a table asks: each property of each target, on one kernel.
 
-    `adversary` is the strongest one in the workloads that are run.
+    `adversary` is the strongest one in the workloads and in the disks on which they are run.
     """
 
     targets: Sequence[tuple[Target, BaseImage]]
@@ -32,7 +32,12 @@ class Question:
     guest: str
     """The digest of the guest, as in `Plan`."""
     how: Exploration
-    adversary: Adversary = BY_WORKLOAD[-1]
+    adversary: Adversary = CHOICES[-1]
+
+    @property
+    def disks(self) -> tuple[int | None, ...]:
+        """The disks on which each workload is run, as `Exploration.held` says them."""
+        return self.how.disks(one=self.adversary < Adversary.HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,12 @@ def weaker_questions(question: Question) -> list[Question]:
         for held, model, depth in product((None, how.held), (whole, how.model), (1, how.depth))
     }
     ordered = sorted(ways - {how}, key=lambda way: adversary_of_run(way.model, way.held, way.depth))
-    return [replace(question, how=way) for way in ordered]
+    return [replace(question, how=way, adversary=min(question.adversary, _strongest(how, way.held))) for way in ordered]
+
+
+def _strongest(how: Exploration, held: int | None) -> Adversary:
+    """The strongest adversary on the disk `held`, if not both disks are asked for."""
+    return BY_WORKLOAD[-1] if how.held is not None and held is None else CHOICES[-1]
 
 
 def _is_broken(cell: Cell) -> bool:
@@ -120,7 +130,7 @@ def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], 
 
 
 def make_plans(question: Question) -> list[Plan]:
-    """One plan for each target and workload. Every property with the workload in its family judges it."""
+    """One plan for each target, workload and disk. Every property with the workload in its family judges it."""
     families: dict[Workload, list[PropertyJudge]] = {}
     for prop in question.properties:
         for workload in _workloads(prop, question.adversary):
@@ -134,10 +144,11 @@ def make_plans(question: Question) -> list[Plan]:
             workload=workload,
             judges=tuple(judges),
             recoveries=tree_recoveries(target, question.how.recovery),
-            how=question.how,
+            how=replace(question.how, held=held),
         )
         for target, base in question.targets
         for workload, judges in families.items()
+        for held in question.disks
     ]
 
 
@@ -170,10 +181,7 @@ def _cell(
         for finding in result.findings
         if finding.checker == name
     ]
-    tried = question.adversary
-    if tried is BY_WORKLOAD[-1]:  # otherwise workloads were left out, whatever else the run adds
-        tried = max(tried, adversary_of_run(model, question.how.held, question.how.depth))
-    adversary, witness = min(witnesses, key=_order, default=(tried, None))
+    adversary, witness = min(witnesses, key=_order, default=(_tried(question), None))
     cell = Cell(
         target=target.name,
         property=name,
@@ -181,7 +189,7 @@ def _cell(
         states=sum(result.covered for result in results),
         recoveries=sum(result.recoveries for result in results),
         outcomes=sum(result.outcomes for result in results),
-        workloads=len(results),
+        workloads=len({plan.workload for plan, result in examined if not result.unsupported}),
         relevant=relevant,
         witness=witness.id if witness else None,
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
@@ -191,6 +199,14 @@ def _cell(
         adversary=adversary,
     )
     return cell, witness
+
+
+def _tried(question: Question) -> Adversary:
+    """The strongest adversary that was tried. If workloads were left out, it does not matter what else a run adds."""
+    if question.adversary < BY_WORKLOAD[-1]:
+        return question.adversary
+    of_runs = (adversary_of_run(question.how.model, held, question.how.depth) for held in question.disks)
+    return max(BY_WORKLOAD[-1], *of_runs)
 
 
 def _adversary(prop: Property, plan: Plan, finding: Finding) -> Adversary:

@@ -1,7 +1,5 @@
 """Needs times gives: whether the properties that a target has are enough for an application, and what it does there."""
 
-from dataclasses import replace
-
 from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, SearchLimits, in_order
 from postcrash.apps.needs.assumptions import implications_of, links
 from postcrash.apps.protocol import Protocol
@@ -47,7 +45,7 @@ def question_of(protocol: Protocol, how: Exploration) -> Question:
 
 def plans_of(session: Session, target: Target, question: Question) -> int:
     """How many workloads tell what a target gives."""
-    return ask(session, session.kernel_name, [target], question).plans * len(question.how.disks(one=False))
+    return ask(session, session.kernel_name, [target], question).plans
 
 
 def gives(
@@ -59,15 +57,10 @@ def gives(
     *,
     fresh: bool = False,
 ) -> frozenset[str]:
-    """The properties that hold on each disk on which a target is audited. If `fresh`, they are all measured now."""
-    holds = frozenset(each.name for each in question.properties)
-    for held in question.how.disks(one=False):
-        each = replace(question, how=replace(question.how, held=held))
-        column, _ = answer(
-            session, ask(session, session.kernel_name, [target], each), each, guests, progress, fresh=fresh
-        )
-        holds &= {cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS}
-    return holds
+    """The properties that hold on both disks on which a target is audited. If `fresh`, they are all measured now."""
+    asked = ask(session, session.kernel_name, [target], question)
+    column, _ = answer(session, asked, question, guests, progress, fresh=fresh)
+    return frozenset(cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS)
 
 
 def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, limits: SearchLimits) -> NeedsCell:

@@ -27,8 +27,7 @@ _WIDTH = 100
 
 def place(plan: Plan) -> str:
     """The target, the kernel and the drive."""
-    disk = "" if plan.how.held is None else f", completions held back (seed {plan.how.held})"
-    return f"{plan.target.name}, {plan.kernel}, device model {plan.how.model}{disk}"
+    return f"{plan.target.name}, {plan.kernel}, device model {plan.how.model}, {plan.how.disk}"
 
 
 def verdict_line(plan: Plan, result: Examination) -> str:

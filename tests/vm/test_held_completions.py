@@ -49,3 +49,14 @@ def test_replacing_by_rename_is_not_safe_on_a_disk_that_takes_its_time(tmp_path:
     (finding,) = json.loads(held.stdout)["findings"]
     assert held.returncode == 1
     assert postcrash(tmp_path, "repro", finding["id"], "--times", "3").returncode == 1
+
+
+def test_a_check_says_which_disk_it_looked_at(tmp_path: Path) -> None:
+    """A gate and a table say VIOLATED of this workload, because they look at both disks."""
+    arguments = ("check", str(EXAMPLE), "--target", "ext4-current", "--judge", "P5")
+    at_once, held = postcrash(tmp_path, *arguments), postcrash(tmp_path, *arguments, "--held", "1", "--json", "-")
+    said = " ".join(at_once.stdout.split())
+    assert at_once.returncode == 0
+    assert "HOLDS on ext4-current" in said and "device model cache, a disk that completes writes at once:" in said
+    assert "not looked at: a disk that holds completions back" in said
+    assert (held.returncode, json.loads(held.stdout)["held"]) == (1, [1])

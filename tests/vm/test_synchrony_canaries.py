@@ -19,6 +19,8 @@ from postcrash.model import Verdict, Workload
 from postcrash.model.operation import WATCH, Operation
 from postcrash.targets import target_named
 
+from .boxes import built
+
 LATER = "import os, time; time.sleep(1); os.write(1, b'end' + bytes([10]))"
 """What comes last is said only when the leak, if there is one, has long been seen."""
 SHARED = """
@@ -73,7 +75,7 @@ def judged(store: Path, xsync: str, program: str, outside: str = ":", *, termina
 
 
 def canary(name: str) -> str:
-    return f"env XSYNC_CANARY={name} {find_binary('xsync-canary')}"
+    return f"env XSYNC_CANARY={name} {built('xsync-canary')}"
 
 
 @pytest.mark.parametrize("name", LEAK)
@@ -90,7 +92,7 @@ def test_a_way_out_that_was_left_open_is_found(tmp_path: Path, name: str) -> Non
 def test_a_way_out_that_is_closed_leaks_nothing(tmp_path: Path, name: str) -> None:
     program = f"echo kept >f; {LEAK[name]} 2>/dev/null; echo end"
     # What listens outside is ended with the box.
-    result = judged(tmp_path / "store", str(find_binary("xsync")), program, OUTSIDE[name])
+    result = judged(tmp_path / "store", str(built("xsync")), program, OUTSIDE[name])
     assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}, result.rulings
 
 
@@ -107,5 +109,5 @@ def test_an_output_that_does_not_wait_for_its_commit_is_found(tmp_path: Path, na
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_outputs_that_wait_for_their_commits_are_true(tmp_path: Path, terminal: bool) -> None:
-    result = judged(tmp_path / "store", str(find_binary("xsync")), TOLD, terminal=terminal)
+    result = judged(tmp_path / "store", str(built("xsync")), TOLD, terminal=terminal)
     assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}, result.rulings

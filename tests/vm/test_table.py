@@ -21,7 +21,8 @@ Table = tuple[Path, Cells]
 def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """The cells of a whole table, and the folder with its store."""
     folder = tmp_path_factory.mktemp("table")
-    result = postcrash(folder, "characterize", "--json", "table.json", "--html", "table.html")
+    written = ("--json", "table.json", "--html", "table.html", "--markdown", "table.md")
+    result = postcrash(folder, "characterize", *written)
     assert result.returncode == 1, result.stderr
     cells = json.loads((folder / "table.json").read_text())["cells"]
     return folder, {(cell["target"], cell["property"]): cell for cell in cells}
@@ -45,12 +46,52 @@ def test_every_published_counterexample_is_found_again(table: Table) -> None:
         assert cells[place]["verdict"] == "violated", place
 
 
-def test_a_disk_that_takes_its_time_is_blamed_only_where_it_is_needed(tmp_path: Path) -> None:
-    words = ("--target", "ext4-current", "--property", "P2,P5", "--held", "1", "--json", "-")
-    done = postcrash(tmp_path, "characterize", *words)
-    cells = {cell["property"]: cell for cell in json.loads(done.stdout)["cells"]}
-    shown = {name: (cell["verdict"], cell["adversary"]) for name, cell in cells.items()}
+def test_a_disk_that_takes_its_time_is_blamed_only_where_it_is_needed(table: Table) -> None:
+    folder, cells = table
+    assert [place for place, cell in cells.items() if cell["adversary"] == "held" and cell["witness"]] == [
+        ("ext4-current", "P5")
+    ]
+    held = cells_of(folder, "--target", "ext4-current", "--property", "P2,P5", "--held", "2")
+    shown = {name: (cell["verdict"], cell["adversary"]) for (_, name), cell in held.items()}
     assert shown == {"P2": ("violated", "plain"), "P5": ("violated", "held")}
+
+
+def test_one_disk_is_named_as_what_was_tried(table: Table) -> None:
+    folder, _ = table
+    (cell,) = cells_of(folder, "--target", "ext4-current", "--property", "P5", "--one-disk").values()
+    assert (cell["verdict"], cell["adversary"]) == ("holds", "commit")
+
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\| (ext[34]|btrfs)\S*.* \|$", re.MULTILINE)
+
+
+def rows(text: str) -> list[list[str]]:
+    """The first table of file systems in a page: the name and the cells of each row, without footnotes."""
+    found = [[cell.strip() for cell in row[0].strip("|").split("|")] for row in ROW.finditer(text)][:5]
+    return [[name.partition(" ")[0], *(re.sub("[ ⁰¹²³⁴⁵⁶⁷⁸⁹†]", "", cell) for cell in cells)] for name, *cells in found]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/table.md"])
+def test_pages_have_the_table_that_the_command_makes(table: Table, page: str) -> None:
+    folder, _ = table
+    made = rows((folder / "table.md").read_text())
+    assert [len(row) for row in made] == [7] * 5
+    assert rows((ROOT / page).read_text()) == made
+
+
+def test_a_gate_says_the_same(table: Table) -> None:
+    """A table and a gate answer the same question in the same way, on the same kernel."""
+    folder, cells = table
+    targets = ("ext3-ordered", "ext4-current")
+    (folder / "postcrash.toml").write_text(
+        f'targets = {json.dumps(targets)}\nexpect = "documents"\n[parts.replace]\nproperties = ["P5"]\n'
+    )
+    postcrash(folder, "gate", "--json", "gate.json")
+    parts = json.loads((folder / "gate.json").read_text())["parts"]
+    said = {part["target"]: any(failure["judge"] == "P5" for failure in part["failures"]) for part in parts}
+    assert said == {target: cells[target, "P5"]["verdict"] == "violated" for target in targets}
+    assert set(said.values()) == {False, True}
 
 
 def test_every_witness_fails_again(table: Table, pytestconfig: pytest.Config) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.errors import UsageError
-from postcrash.harness.guests.binaries import find_binary
 
-from .boxes import SLEEPING, UP, XSYNC, InGuest
+from .boxes import SLEEPING, UP, XSYNC, InGuest, built
 from .command import postcrash
 
 
@@ -102,7 +101,7 @@ def test_every_other_way_out_is_closed(in_guest: InGuest) -> None:
     ],
 )
 def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, attempt: str, said: str) -> None:
-    broken = f"XSYNC_CANARY={canary} {find_binary('xsync-canary')} run --fs /mnt -- {attempt}"
+    broken = f"XSYNC_CANARY={canary} {built('xsync-canary')} run --fs /mnt -- {attempt}"
     assert any(said in line for line in in_guest(f"{OUTSIDE}\n{KEY}\n{broken}"))
 
 
@@ -264,7 +263,7 @@ def test_a_killed_keeper_is_said_at_the_end(in_guest: InGuest) -> None:
 
     It is one of this script's own: the cover of the test disk would stay in the mount namespace of the guest's agent.
     """
-    loop = LOOP.format(size="100M", xsync=find_binary("xsync"))
+    loop = LOOP.format(size="100M", xsync=built("xsync"))
     kill = f"box=$!; {UP}; kill -9 $(pgrep -o -P $box); wait $box; echo $?; umount /media; rm /tmp/up"
     boxes = (f"$xm sh -c 'echo up; sleep 3; exit {status}' >/tmp/up & {kill}" for status in (0, 4))
     said = in_guest("\n".join([loop, *boxes, "umount /media && echo shown"]))
@@ -287,7 +286,7 @@ xm="{xsync} run --fs /media --"
 )
 def test_a_disk_that_fails_ends_the_box_and_drops_what_waits(in_guest: InGuest, journal: str) -> None:
     """The disk has no room for blocks of files, or for those of the journal, which mkfs has not written then."""
-    loop = LOOP.format(size="24M", xsync=find_binary("xsync"))
+    loop = LOOP.format(size="24M", xsync=built("xsync"))
     loop = loop.replace("-J size=8", f"-J size=8 -E lazy_journal_init={journal}")
     fill = "(sleep 2; head -c 25000000 /dev/urandom >/tmp/small/fill 2>/dev/null) &"
     box = "$xm sh -c 'sleep 4; head -c 12000000 /dev/urandom >a; sleep 7; echo lost; sleep 20; echo late'"
@@ -298,7 +297,7 @@ def test_a_disk_that_fails_ends_the_box_and_drops_what_waits(in_guest: InGuest, 
 
 
 def test_a_full_disk_is_an_error_of_the_call(in_guest: InGuest) -> None:
-    loop = LOOP.format(size="100M", xsync=find_binary("xsync"))
+    loop = LOOP.format(size="100M", xsync=built("xsync"))
     said = in_guest(
         f"{loop}\n$xm sh -c 'head -c 90000000 /dev/zero >a; echo $?; rm a; echo kept >b'; cat /media/b; umount /media"
     )
@@ -404,10 +403,10 @@ LOGGER = f"for n in 1 2 3 4 5 6; do echo $n >$n; sync; echo $n; {BUSY}; done"
 @pytest.mark.parametrize(
     ("xsync", "eager", "verdict"),
     [
-        (str(find_binary("xsync")), "", "HOLDS"),
-        (str(find_binary("xsync")), "--eager", "HOLDS"),
-        (f"env XSYNC_CANARY=early-output {find_binary('xsync-canary')}", "", "VIOLATED"),
-        (f"env XSYNC_CANARY=running-commit {find_binary('xsync-canary')}", "", "VIOLATED"),
+        (str(built("xsync")), "", "HOLDS"),
+        (str(built("xsync")), "--eager", "HOLDS"),
+        (f"env XSYNC_CANARY=early-output {built('xsync-canary')}", "", "VIOLATED"),
+        (f"env XSYNC_CANARY=running-commit {built('xsync-canary')}", "", "VIOLATED"),
     ],
 )
 def test_what_is_said_is_on_disk_in_every_crash_state(tmp_path: Path, xsync: str, eager: str, verdict: str) -> None:
@@ -418,4 +417,4 @@ def test_what_is_said_is_on_disk_in_every_crash_state(tmp_path: Path, xsync: str
 
 def test_an_unknown_canary_is_refused(in_guest: InGuest) -> None:
     with pytest.raises(UsageError, match="101"):
-        in_guest(f"XSYNC_CANARY=none {find_binary('xsync-canary')} run --fs /mnt -- true")
+        in_guest(f"XSYNC_CANARY=none {built('xsync-canary')} run --fs /mnt -- true")

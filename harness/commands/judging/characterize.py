@@ -13,6 +13,7 @@ from postcrash.harness.commands.options import (
     fresh_option,
     json_option,
     kernel_options,
+    one_disk_option,
     promised_option,
 )
 from postcrash.harness.errors import NothingSelectedError, UsageError
@@ -27,7 +28,7 @@ from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.matrix import answer, ask
 from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
-from postcrash.properties.adversary import BY_WORKLOAD, Adversary
+from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary
 from postcrash.properties.promises import verdict_on_promises
 from postcrash.reports.page.page import render_matrix
 from postcrash.reports.page.story import Story
@@ -56,12 +57,13 @@ from postcrash.targets import TABLE_TARGETS, Target
 )
 @click.option(
     "--adversary",
-    type=click.Choice([each.name.lower() for each in BY_WORKLOAD]),
+    type=click.Choice([each.name.lower() for each in CHOICES]),
     callback=lambda _context, _parameter, name: Adversary[name.upper()],
-    default=BY_WORKLOAD[-1].name.lower(),
+    default=CHOICES[-1].name.lower(),
     show_default=True,
-    help=f"The strongest adversary. {'; '.join(f'{each.name.lower()}: {each.shown}' for each in BY_WORKLOAD)}.",
+    help=f"The strongest adversary. {'; '.join(f'{each.name.lower()}: {each.shown}' for each in CHOICES)}.",
 )
+@one_disk_option
 @fresh_option
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
@@ -78,6 +80,7 @@ def characterize(
     targets: Sequence[str],
     properties: Sequence[str],
     adversary: Adversary,
+    one_disk: bool,
     how: Exploration,
     guests: int | None,
     fresh: bool,
@@ -90,7 +93,7 @@ def characterize(
     """Make the table of post-crash properties: targets down, properties across.
 
     \b
-    ✓ holds: every crash state of every workload of the property's family was covered, and none breaks it
+    ✓ holds: every crash state of every workload of the property's family was covered on both disks, and none breaks it
     ✗ violated: a crash state breaks it; `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided: the reason is below the table
     – not there: the kernel does not have the file system, or the target lacks the operation that the property is about
@@ -106,12 +109,15 @@ def characterize(
       postcrash characterize --target xfs --json - --html xfs.html
       postcrash characterize --properties osdi14,P2 --model torn
       postcrash characterize --adversary plain
+      postcrash characterize --one-disk --target ext4-current
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
       postcrash characterize --properties all --target ext4-current --contract ext4.json
     """
     if contract is not None and len(kernel_names(session.kernel_name)) > 1:
         raise UsageError("--contract is about one kernel: name one with --kernel")
-    if contract is not None and adversary is not BY_WORKLOAD[-1]:
+    if one_disk:
+        adversary = min(adversary, BY_WORKLOAD[-1])
+    if contract is not None and adversary < BY_WORKLOAD[-1]:
         raise UsageError("--contract is about all workloads: leave --adversary out")
     chosen_properties = _properties(properties)
     question = Question(targets=(), properties=chosen_properties, kernel="", guest="", how=how, adversary=adversary)

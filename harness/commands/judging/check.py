@@ -44,6 +44,7 @@ from postcrash.targets import RecoveryKind, Target
 
 UNTESTED = "–"
 """Stands in place of a verdict's symbol for a judge that was not put to the test."""
+NOT_LOOKED_AT = "not looked at: a disk that holds completions back, as gates and tables have it besides (--held 1)"
 
 
 @click.command()
@@ -93,6 +94,9 @@ def check(
     deleted and written anew, and each property of the table (P1 to P5, P2-null) holds. With --judge, only
     the named ones judge.
 
+    It is recorded on a disk that completes writes at once, or with --held on one that holds completions back. Hunts,
+    gates and tables look at both.
+
     FILE is in the .ops language (docs/workloads.md). `commit`, `sync` and `checkpoint` are added at its end. They stand
     for what the kernel does later by itself, in this one order.
 
@@ -119,7 +123,8 @@ def check(
         asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
         on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
         meanings = {name: _meaning(plan, expected, name, ruling) for name, ruling in result.rulings.items()}
-        told = {**_to_json(result, about, meanings), "expect": expected.name, "on_promises": on_promises.name.lower()}
+        told = {**_to_json(result, about, meanings), "held": [how.held], "expect": expected.name}
+        told["on_promises"] = on_promises.name.lower()
         write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
         if json_file != "-":
             _print(plan, result, expected)
@@ -226,14 +231,16 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
     console.print(f"recorded on: {result.device}", markup=False, highlight=False)
+    if plan.how.held is None:
+        console.print(NOT_LOOKED_AT, markup=False, highlight=False)
     in_recovery = ""
     if plan.how.depth > 1:
         only = "" if all(kind.walk for kind in plan.recoveries) else " (for walk only)"
         in_recovery = f"{within_text(result)}{only}, "
     kinds = ", ".join(map(_kind, plan.recoveries))
     console.print(
-        f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
-        f"{states_text(result)}, {in_recovery}"
+        f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}, "
+        f"{plan.how.disk}: {states_text(result)}, {in_recovery}"
         f"each recovered for {kinds}: {result.recoveries} recoveries, {result.remembered} remembered, "
         f"{result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,

@@ -232,11 +232,13 @@ def _came_to(selection: HuntSelection, plan: Plan, hunted: HuntResult, seconds: 
         covered, total = count_text(counts["covered_within"]), count_text(counts["states_within"])
         within = f"{covered} of {total} within their recovery, "
     verdict: Verdict = hunted.verdict
-    disks = f" on {len(selection.disks)} disks" if len(selection.disks) > 1 else ""
+    disks = (
+        f"{len(selection.disks)} disks" if len(selection.disks) > 1 else replace(plan.how, held=selection.disks[0]).disk
+    )
     states = f"{count_text(counts['covered'])} of {count_text(counts['states'])} crash states"
     return (
         f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
-        f"{hunted.run} workloads{disks}, {states} at "
+        f"{hunted.run} workloads on {disks}, {states} at "
         f"{counts['instants']} instants, {within}{counts['recoveries']} recoveries, "
         f"{counts['remembered']} remembered, {counts['outcomes']} outcomes, "
         f"{counts['rechecks']} run again; {seconds:.0f} s, "

@@ -1,4 +1,4 @@
-"""A copy of an image has its content, and takes no room for zeros."""
+"""Base images: a copy has the content and takes no room for zeros, and an image is what its mkfs makes now."""
 
 import hashlib
 import io
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.targets import BaseImageError, base_image, copy_image, target_named
+from postcrash.harness.session import Session
+from postcrash.targets import BaseImageError, Target, base_image, copy_image, image_id, target_named
 
 MIB = 1 << 20
 
@@ -36,3 +37,52 @@ def test_a_mkfs_that_does_not_end_is_told_of(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(BaseImageError, match=r"mkfs\.slow did not end within 0\.2 s"):
         base_image(target, tmp_path / "bases")
     assert list((tmp_path / "bases").iterdir()) == []
+
+
+def scripted(place: Path, *options: str) -> Target:
+    """A target whose mkfs is a script that runs mkfs.ext4 with more options."""
+    usual = target_named("ext4-current")
+    place.write_text(f'#!/bin/sh\n[ "$1" = -V ] && echo mine 1.0 && exit\nexec mkfs.ext4 {" ".join(options)} "$@"\n')
+    place.chmod(0o755)
+    return replace(usual, mkfs=(str(place), *usual.mkfs[1:]))
+
+
+def test_a_script_that_was_changed_makes_another_image(tmp_path: Path) -> None:
+    target, images = scripted(tmp_path / "mkfs.mine"), tmp_path / "bases"
+    first = base_image(target, images)
+    assert base_image(target, images).id == first.id == base_image(target_named("ext4-current"), images).id
+    scripted(tmp_path / "mkfs.mine", "-O", "^metadata_csum")
+    assert base_image(target, images).id != first.id
+
+
+def test_a_script_is_run_once_in_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its images are the same then, even if the script writes something else each time."""
+    monkeypatch.setenv("POSTCRASH_CACHE", str(tmp_path / "cache"))
+    mkfs = tmp_path / "mkfs.mine"
+    mkfs.write_text('#!/bin/sh\necho >>"$0.runs"\nfor image; do :; done\nhead -c 64 /dev/urandom >"$image"\n')
+    mkfs.chmod(0o755)
+    target, sessions = replace(target_named("ext4-current"), mkfs=(str(mkfs),)), [Session(tmp_path) for _ in range(2)]
+    images = [session.base(target) for session in sessions for _ in range(2)]
+    assert len({image.id for image in images}) == 2
+    assert [image_id(session.base_origin(target)) for session in sessions] == [images[0].id, images[2].id]
+    assert len((tmp_path / "mkfs.mine.runs").read_text()) == 2
+    assert all(image.path.exists() for image in images)
+    assert [path.name for path in (tmp_path / "cache" / "bases").iterdir() if path.suffix == ".img"] == []
+
+
+def test_an_image_of_a_known_program_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTCRASH_CACHE", str(tmp_path / "cache"))
+    target = target_named("ext4-current")
+    first = Session(tmp_path).base(target)
+    made = first.path.stat().st_mtime_ns
+    assert Session(tmp_path).base(target) == first
+    assert first.path.stat().st_mtime_ns == made
+    assert Session(tmp_path).base_origin(target) not in ("", first.id)
+
+
+def test_a_configuration_of_mke2fs_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, images = target_named("ext4-current"), tmp_path / "bases"
+    usual = base_image(target, images)
+    (tmp_path / "own.conf").write_text("[defaults]\nbase_features = sparse_super,filetype\n")
+    monkeypatch.setenv("MKE2FS_CONFIG", str(tmp_path / "own.conf"))
+    assert base_image(target, images).id != usual.id

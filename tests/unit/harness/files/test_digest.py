@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files import digest
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.known_files import KnownFiles
+from postcrash.targets import file_digest
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
@@ -36,7 +38,7 @@ def test_a_file_that_has_not_changed_is_read_once(tmp_path: Path, monkeypatch: p
         read.append(path)
         return f"{len(read)}"
 
-    monkeypatch.setattr(digest, "file_digest", counted)
+    monkeypatch.setattr(sys.modules[file_digest.__module__], "file_digest", counted)
     known = KnownFiles(tmp_path / "known")
     monkeypatch.setattr(digest, "known_files", lambda: known)
     assert [content_digest(file) for _ in range(2)] == ["1", "1"]

@@ -3,9 +3,6 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
-from postcrash.harness.guests import guest_root
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.guest_root import with_libraries
 
@@ -17,28 +14,6 @@ def test_a_program_comes_with_its_libraries_and_with_what_glibc_loads_to_end_a_t
     assert files[Path(shell).relative_to("/")] == Path(shell)
     names = {place.name for place in files}
     assert {"libc.so.6", "libgcc_s.so.1"} < names and any(name.startswith("ld-linux") for name in names)
-
-
-def test_ldd_is_asked_again_only_when_it_must(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("POSTCRASH_CACHE", str(tmp_path / "cache"))
-    program, library, asked = tmp_path / "program", tmp_path / "library", 0
-
-    def ldd(_program: str) -> list[str]:
-        nonlocal asked
-        asked += 1
-        return [str(library)]
-
-    monkeypatch.setattr(guest_root, "_ldd", ldd)
-    for path in (program, library):
-        path.write_text("one")
-    assert [with_libraries(str(program)) for _ in range(2)] == [{p.relative_to("/"): p for p in (program, library)}] * 2
-    assert asked == 1
-    program.write_text("another")
-    with_libraries(str(program))
-    assert asked == 2
-    library.unlink()
-    with_libraries(str(program))
-    assert asked == 3
 
 
 def test_a_static_program_comes_alone() -> None:

@@ -14,7 +14,7 @@ from postcrash.harness.tables import characterize as subject
 from postcrash.harness.tables.characterize import Question, characterize, weaker_questions
 from postcrash.model import Verdict
 from postcrash.properties import property_named
-from postcrash.properties.adversary import Adversary
+from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import NOT_THERE, symbol
 from postcrash.targets import BaseImage, target_named
@@ -23,10 +23,14 @@ from postcrash.targets import BaseImage, target_named
 def cell(monkeypatch: pytest.MonkeyPatch, runs: Any, **about: Any) -> Cell:
     """The cell of P1 on vfat. `runs` refuses the workloads that need something that vfat does not have."""
 
+    verdicts = about.pop("verdicts", lambda plan: Verdict.HOLDS)
+
     def campaign(plans: list[Plan], *_: object, **__: object) -> list[Examination]:
         results = []
         for plan in plans:
-            result = Examination(covered=2, recoveries=1, outcomes=1, rulings={"P1": Ruling(relevant=True)})
+            result = Examination(
+                covered=2, recoveries=1, outcomes=1, rulings={"P1": Ruling(verdicts(plan), relevant=True)}
+            )
             if not runs(plan):
                 result = Examination(unsupported="link", rulings={"P1": Ruling(Verdict.UNDECIDED, reason="no links")})
             results.append(result)
@@ -45,7 +49,7 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any, **about: Any) -> Cell:
 def test_a_property_is_judged_by_the_workloads_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
     found = cell(monkeypatch, lambda plan: all(op.word != "link" for op in plan.workload.ops))
     assert (found.verdict, found.reason) == (Verdict.HOLDS, "not supported: link")
-    assert found.states == 2 * found.workloads > 0
+    assert found.states == 4 * found.workloads > 0, "on two disks"
     assert symbol(found) == "✓"
 
 
@@ -55,7 +59,7 @@ def test_where_none_runs_the_cell_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     assert symbol(found) == NOT_THERE
 
 
-@pytest.mark.parametrize(("adversary", "stands_up_to"), [("PLAIN", "PLAIN"), ("COMMIT", "HELD")])
+@pytest.mark.parametrize(("adversary", "stands_up_to"), [("PLAIN", "PLAIN"), ("COMMIT", "HELD"), ("HELD", "HELD")])
 def test_what_a_cell_stands_up_to_if_the_disk_takes_its_time(
     monkeypatch: pytest.MonkeyPatch, adversary: str, stands_up_to: str
 ) -> None:
@@ -65,7 +69,42 @@ def test_what_a_cell_stands_up_to_if_the_disk_takes_its_time(
     assert (found.verdict, found.adversary) == (Verdict.HOLDS, Adversary[stands_up_to])
 
 
+def test_both_disks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell says what it stands up to, and how many workloads it has: each counts once."""
+    disks: list[int | None] = []
+
+    def runs(plan: Plan) -> bool:
+        disks.append(plan.how.held)
+        return True
+
+    found = cell(monkeypatch, runs)
+    assert disks == [None, 1] * found.workloads
+    assert (found.verdict, found.adversary) == (Verdict.HOLDS, Adversary.HELD)
+    assert found.states == 4 * found.workloads
+
+
+@pytest.mark.parametrize("adversary", BY_WORKLOAD)
+def test_a_weaker_adversary_has_one_disk(monkeypatch: pytest.MonkeyPatch, adversary: Adversary) -> None:
+    found = cell(monkeypatch, lambda plan: plan.how.held is None, adversary=adversary)
+    assert (found.verdict, found.reason, found.adversary) == (Verdict.HOLDS, "", adversary)
+
+
+def test_what_only_the_disk_shows_that_holds_back_breaks_a_property(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verdicts(plan: Plan) -> Verdict:
+        return Verdict.HOLDS if plan.how.held is None else Verdict.UNDECIDED
+
+    found = cell(monkeypatch, lambda plan: True, verdicts=verdicts)
+    assert found.verdict is Verdict.UNDECIDED
+
+
 def test_all_ways_to_run_that_take_less_are_tried_the_weakest_first() -> None:
+    def disks(how: Exploration) -> list[tuple[int | None, ...]]:
+        return [way.disks for way in weaker_questions(Question((), (), kernel="", guest="", how=how))]
+
+    assert disks(Exploration(model="torn")) == [(None, 1)]
+    assert disks(Exploration(held=3)) == [(None,)]
+    assert disks(Exploration(model="torn", held=3)) == [(None,), (3,), (None,)]
+
     def ways(how: Exploration) -> list[tuple[int | None, str, int]]:
         question = Question((), (), kernel="", guest="", how=how)
         return [(way.how.held, way.how.model, way.how.depth) for way in weaker_questions(question)]

@@ -1,0 +1,104 @@
+"""What decides the content of a base image: the command that makes it, and the files and the environment that it reads.
+
+All of this is known of the programs in `_READS`, where Debian installs them. They get only those variables of the
+user's environment that are listed here. Any other program may read anything: a script, a program of the user's own, or
+one that copies a folder into the file system. Then nobody can tell from outside whether it would make the same image
+again.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from postcrash.model.pattern import stale
+from postcrash.model.units import BLOCK_BYTES
+from postcrash.targets.programs import Ask, always_find_out, content_digest_by, found_program, libraries_of
+from postcrash.targets.target import Target
+
+_MKE2FS = ("/etc/mke2fs.conf", "/sys/fs/ext4/features/lazy_itable_init")
+_READS: Mapping[str, tuple[str, ...]] = {
+    "mke2fs": _MKE2FS,
+    "mkfs.ext2": _MKE2FS,
+    "mkfs.ext3": _MKE2FS,
+    "mkfs.ext4": _MKE2FS,
+    "mkfs.btrfs": (),
+    "mkfs.exfat": (),
+    "mkfs.f2fs": (),
+    "mkfs.fat": (),
+    "mkfs.jfs": (),
+    "mkfs.minix": (),
+    "mkfs.nilfs2": (),
+    "mkfs.xfs": (),
+    "mkntfs": (),
+    "mkreiserfs": (),
+}
+"""Programs by name, with the files that each reads besides those that its arguments name (mke2fs(8), mkfs.xfs(8) …)."""
+_SYSTEM_FOLDERS = tuple(map(Path, ("/usr/sbin", "/usr/bin", "/sbin", "/bin")))
+_NAMED_FROM = (Path(), Path("/usr/share/xfsprogs/mkfs"))
+"""Where a file that an argument names can be: mkfs.xfs(8) looks for its options in the second folder, too."""
+_VARIABLE = re.compile(r"MKE2FS_\w+|E2FSPROGS_\w+|(LIB)?BLKID_\w+|SOURCE_DATE_EPOCH|DETERMINISTIC_SEED|LD_LIBRARY_PATH")
+"""Variables that change what a known program does."""
+_ALWAYS = {"E2FSPROGS_FAKE_TIME": "1400000000", "LC_ALL": "C"}
+_ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How an image is made. `command` lacks the image's path, which comes last.
+
+    `digest` is SHA-256 of everything that decides the content of the image, but for random numbers and the clock. It is
+    None if nobody knows what this is.
+    """
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    digest: str | None
+
+
+class NoProgramError(RuntimeError):
+    """A target's mkfs is not installed. The message says how to install it."""
+
+
+def recipe_of(target: Target, ask: Ask = always_find_out) -> Recipe:
+    """How the target's image is made on this machine. Raises NoProgramError, and OSError if a file cannot be read."""
+    name = target.mkfs[0]
+    program = found_program(name)
+    if program is None:
+        raise NoProgramError(f"{name} is not installed: run  apt-get install {target.package}  (target {target.name})")
+    command = (program, *target.mkfs[1:])
+    reads = _reads(program)
+    if reads is None:
+        return Recipe(command, {**os.environ, **_ALWAYS}, None)
+    environment = {name: value for name, value in sorted(os.environ.items()) if _VARIABLE.fullmatch(name)} | _ALWAYS
+    named = {path for text in (*command[1:], *environment.values()) for path in _paths_in(text) if os.path.exists(path)}
+    if not all(map(Path.is_file, named)):
+        return Recipe(command, environment, None)
+    files = [Path(program), *map(Path, libraries_of(program, ask)), *filter(Path.is_file, reads), *sorted(named)]
+    content = [(str(file), content_digest_by(file.absolute(), ask)) for file in files]
+    garbage = hashlib.sha256(stale(1, BLOCK_BYTES)).hexdigest()
+    decides = (command, sorted(environment.items()), content, target.size_mib, target.garbage_mib, garbage)
+    return Recipe(command, environment, hashlib.sha256(json.dumps(decides).encode(errors="replace")).hexdigest())
+
+
+def _reads(program: str) -> tuple[Path, ...] | None:
+    """The files that the program reads of itself. None if nobody knows."""
+    file = Path(program).resolve()
+    names = {Path(program).name, file.name} & _READS.keys()
+    if not names or file.parent not in _SYSTEM_FOLDERS:
+        return None
+    with file.open("rb") as opened:
+        is_script = opened.read(len(_ELF)) != _ELF
+    return None if is_script else tuple(Path(each) for name in sorted(names) for each in _READS[name])
+
+
+def _paths_in(text: str) -> Iterator[Path]:
+    """Where files can be that an argument or a variable names: `FILE`, `-dFILE`, `--option=FILE`, `a=FILE,b=FILE`."""
+    words = {text, *re.split(r"[=,:]", text)}
+    words |= {text.partition("=")[2], text[2:] if text.startswith("-") else ""}
+    words |= {part.partition("=")[2] for part in text.split(",")}
+    for word in words - {""}:
+        yield from (folder / word for folder in _NAMED_FROM)
