@@ -88,7 +88,7 @@ def base_image(target: Target, folder: Path) -> BaseImage:
     Targets that are made in the same way share an image.
     """
     program = _find_program(target)
-    made_by = repr((target.mkfs, target.size_mib, target.garbage_mib, _version(program)))
+    made_by = repr((target.mkfs, target.size_mib, target.garbage_mib, _version(program), *target.after_mkfs))
     stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
     known = known_image(folder, stem)
     if known is not None:
@@ -144,11 +144,11 @@ def _make(target: Target, program: str, folder: Path, stem: str) -> BaseImage:
             _fill_with_garbage(image.write, (target.garbage_mib or target.size_mib) * (1 << 20) // BLOCK_BYTES)
             image.truncate(target.size_mib << 20)
         environment = {**os.environ, "E2FSPROGS_FAKE_TIME": "1400000000", "LC_ALL": "C"}
-        command = [program, *target.mkfs[1:], str(temporary)]
-        made = _ran(command, environment)
-        if made.returncode != 0:
-            said = (made.stderr or made.stdout).strip().splitlines()
-            raise BaseImageError(f"{' '.join(command[:-1])} failed: {said[-1] if said else made.returncode}")
+        for command in filter(None, ((program, *target.mkfs[1:]), target.after_mkfs)):
+            made = _ran([*command, str(temporary)], environment)
+            if made.returncode != 0:
+                said = (made.stderr or made.stdout).strip().splitlines()
+                raise BaseImageError(f"{' '.join(command)} failed: {said[-1] if said else made.returncode}")
         return keep_image(temporary, folder, stem)
     finally:
         temporary.unlink(missing_ok=True)

@@ -26,11 +26,15 @@ pub fn why(mount: &Mount, error: &io::Error, log: &str) -> String {
     if !said.is_empty() {
         let _ = write!(why, ": the kernel says: {}", said.join("; "));
     }
-    let missing = missing(log);
-    if !missing.is_empty() {
-        let _ = write!(why, ": the guest does not have what the kernel asks for: {}", missing.join(", "));
+    why + &missing(log)
+}
+
+/// Which modules the kernel asked for in vain, as the end of an error. Empty if there are none.
+pub fn missing(log: &str) -> String {
+    match &asked_in_vain(log)[..] {
+        [] => String::new(),
+        names => format!(": the guest does not have what the kernel asks for: {}", names.join(", ")),
     }
-    why
 }
 
 /// The error without its number.
@@ -57,7 +61,7 @@ fn is_the_kernels(text: &str) -> bool {
     !text.starts_with("postcrash-agent: ") && !text.is_empty()
 }
 
-fn missing(log: &str) -> Vec<&str> {
+fn asked_in_vain(log: &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (_, text) in log.lines().filter_map(parsed) {
         if let Some(name) = text.strip_prefix(NO_MODULE) {

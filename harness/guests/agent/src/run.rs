@@ -34,7 +34,12 @@ pub fn run(mailbox: &mut Mailbox, kernel_log: &mut KernelLog, run: &Run) -> io::
     let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, transcripts: Vec::new() };
     kernel_log.begin(false)?;
     let mounted = mount(&device, &run.mount).map_err(|error| refused(run, &error, kernel_log));
-    let result = mounted.and_then(|()| on_mount(&device, &mut marks, run));
+    let result = mounted.and_then(|()| {
+        on_mount(&device, &mut marks, run).map_err(|error| {
+            let missing = mount_refused::missing(&kernel_log.since_begin().unwrap_or_default());
+            io::Error::other(format!("{error}{missing}"))
+        })
+    });
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }
