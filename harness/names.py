@@ -2,12 +2,12 @@
 
 from postcrash.apps.catalogue import applications
 from postcrash.properties import GROUPS, PROPERTIES
-from postcrash.targets import TARGETS
+from postcrash.targets import TARGETS, VARIANTS
 
 
 def target_names() -> tuple[str, ...]:
-    """Targets, and the name that stands for all of them."""
-    return ("all", *(target.name for target in TARGETS))
+    """Targets, and the names that stand for the catalogue and for its variants."""
+    return ("all", "variants", *(target.name for target in (*TARGETS, *VARIANTS)))
 
 
 def property_names() -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store, StoreError
 from postcrash.targets import (
     TARGETS,
+    VARIANTS,
     BaseImage,
     BaseImageError,
     NoProgramError,
@@ -49,6 +50,7 @@ from postcrash.targets import (
 )
 
 ALL = "all"
+_GROUPS = {ALL: TARGETS, "variants": VARIANTS}
 """Stands in place of a target's name for the whole catalogue."""
 JUDGE_NAMES = (
     *(checker.name for checker in (*CHECKERS, *PRACTICE)),
@@ -182,8 +184,11 @@ class Session:
         return target
 
     def targets(self, names: Iterable[str]) -> list[Target]:
-        """The targets with these names, each once; `all` stands for the catalogue. Raises HarnessError."""
-        chosen = [target for name in names for target in (TARGETS if name == ALL else [self.target(name)])]
+        """The targets with these names, each once. Raises HarnessError.
+
+        `all` stands for the catalogue, and `variants` for targets with another option or feature.
+        """
+        chosen = [target for name in names for target in _GROUPS.get(name) or [self.target(name)]]
         return list(dict.fromkeys(chosen))
 
     def base(self, target: Target, kernel: Kernel | None = None) -> BaseImage:

@@ -13,6 +13,7 @@ from postcrash.targets.base_image import (
 from postcrash.targets.catalogue import (
     TABLE_TARGETS,
     TARGETS,
+    VARIANTS,
     TargetFileError,
     UnknownTargetError,
     load_target,
@@ -29,6 +30,7 @@ from postcrash.targets.target import Target
 __all__ = [
     "TABLE_TARGETS",
     "TARGETS",
+    "VARIANTS",
     "Ask",
     "BaseImage",
     "BaseImageError",

@@ -127,10 +127,11 @@ def _make(target: Target, recipe: Recipe, folder: Path) -> BaseImage:
         with os.fdopen(handle, "wb") as image:
             _fill_with_garbage(image.write, (target.garbage_mib or target.size_mib) * (1 << 20) // BLOCK_BYTES)
             image.truncate(target.size_mib << 20)
-        made = _ran([*recipe.command, str(temporary)], recipe.environment)
-        if made.returncode != 0:
-            said = (made.stderr or made.stdout).strip().splitlines()
-            raise BaseImageError(f"{' '.join(recipe.command)} failed: {said[-1] if said else made.returncode}")
+        for command in recipe.commands:
+            made = _ran([*command, str(temporary)], recipe.environment)
+            if made.returncode != 0:
+                said = (made.stderr or made.stdout).strip().splitlines()
+                raise BaseImageError(f"{' '.join(command)} failed: {said[-1] if said else made.returncode}")
         return keep_image(temporary, folder, _stem(target, recipe))
     finally:
         temporary.unlink(missing_ok=True)

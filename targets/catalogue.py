@@ -2,6 +2,9 @@
 
 A file sets fields of `Target`. With `like = "NAME"` it takes the other fields from a target of the catalogue.
 
+Targets in its folder `variants` differ from one of these in one option or feature. They are chosen by their names, and
+stand in no table unless it asks for them.
+
 Images are small, so that a recovery has little to read. They are made without discard, so that free space keeps its
 garbage. UUIDs and hash seeds are fixed, so that the same mkfs makes the same image. ext4 would read inode tables ahead
 before the journal is replayed over them, which is why it has `recover_options`.
@@ -60,7 +63,7 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _like(path: Path, name: object) -> dict[str, Any]:
-    known = {file.stem: file for file in _FOLDER.glob("*.toml")}
+    known = {file.stem: file for file in _FOLDER.rglob("*.toml")}
     if not isinstance(name, str) or name not in known:
         raise TargetFileError(f"{path}: like: not a target of the catalogue: {shown(name)}")
     fields = _fields(known[name])
@@ -75,11 +78,13 @@ def _catalogue() -> tuple[Target, ...]:
 TARGETS = _catalogue()
 """The rows of HotDep'13's table in its order, then the other targets by name."""
 TABLE_TARGETS = TARGETS[: len(_TABLE)]
+VARIANTS = tuple(load_target(path) for path in sorted((_FOLDER / "variants").glob("*.toml")))
+"""Targets with another option or feature, by name."""
 
 
 def target_named(name: str) -> Target:
     """The target called `name`. UnknownTargetError names the nearest ones."""
-    for target in TARGETS:
-        if target.name == name:
-            return target
-    raise UnknownTargetError(unknown_name("target", name, (target.name for target in TARGETS)))
+    known = {target.name: target for target in (*TARGETS, *VARIANTS)}
+    if name not in known:
+        raise UnknownTargetError(unknown_name("target", name, known))
+    return known[name]

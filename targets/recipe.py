@@ -21,6 +21,7 @@ from postcrash.targets.target import Target
 
 _MKE2FS = ("/etc/mke2fs.conf", "/sys/fs/ext4/features/lazy_itable_init")
 _READS: Mapping[str, tuple[str, ...]] = {
+    "debugfs": (),
     "mke2fs": _MKE2FS,
     "mkfs.ext2": _MKE2FS,
     "mkfs.ext3": _MKE2FS,
@@ -48,13 +49,13 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How an image is made. `command` lacks the image's path, which comes last.
+    """How an image is made. Each of `commands` lacks the image's path, which comes last.
 
     `digest` is SHA-256 of everything that decides the content of the image, but for random numbers and the clock. It is
     None if nobody knows what this is.
     """
 
-    command: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
     environment: Mapping[str, str]
     digest: str | None
 
@@ -65,23 +66,31 @@ class NoProgramError(RuntimeError):
 
 def recipe_of(target: Target, ask: Ask = always_find_out) -> Recipe:
     """How the target's image is made on this machine. Raises NoProgramError, and OSError if a file cannot be read."""
-    name = target.mkfs[0]
-    program = found_program(name)
-    if program is None:
-        raise NoProgramError(f"{name} is not installed: run  apt-get install {target.package}  (target {target.name})")
-    command = (program, *target.mkfs[1:])
-    reads = _reads(program)
-    if reads is None:
-        return Recipe(command, {**os.environ, **_ALWAYS}, None)
+    commands = tuple(_found(command, target) for command in (target.mkfs, target.after_mkfs) if command)
+    reads = [_reads(program) for program, *_ in commands]
+    if None in reads:
+        return Recipe(commands, {**os.environ, **_ALWAYS}, None)
     environment = {name: value for name, value in sorted(os.environ.items()) if _VARIABLE.fullmatch(name)} | _ALWAYS
-    named = {path for text in (*command[1:], *environment.values()) for path in _paths_in(text) if os.path.exists(path)}
+    texts = (*(text for command in commands for text in command[1:]), *environment.values())
+    named = {path for text in texts for path in _paths_in(text) if os.path.exists(path)}
     if not all(map(Path.is_file, named)):
-        return Recipe(command, environment, None)
-    files = [Path(program), *map(Path, libraries_of(program, ask)), *filter(Path.is_file, reads), *sorted(named)]
+        return Recipe(commands, environment, None)
+    programs = [Path(file) for program, *_ in commands for file in (program, *libraries_of(program, ask))]
+    files = [*programs, *(file for each in reads for file in each or () if file.is_file()), *sorted(named)]
     content = [(str(file), content_digest_by(file.absolute(), ask)) for file in files]
     garbage = hashlib.sha256(stale(1, BLOCK_BYTES)).hexdigest()
-    decides = (command, sorted(environment.items()), content, target.size_mib, target.garbage_mib, garbage)
-    return Recipe(command, environment, hashlib.sha256(json.dumps(decides).encode(errors="replace")).hexdigest())
+    decides = (commands, sorted(environment.items()), content, target.size_mib, target.garbage_mib, garbage)
+    return Recipe(commands, environment, hashlib.sha256(json.dumps(decides).encode(errors="replace")).hexdigest())
+
+
+def _found(command: tuple[str, ...], target: Target) -> tuple[str, ...]:
+    """The command with the program's path. Raises NoProgramError."""
+    program = found_program(command[0])
+    if program is None:
+        raise NoProgramError(
+            f"{command[0]} is not installed: run  apt-get install {target.package}  (target {target.name})"
+        )
+    return (program, *command[1:])
 
 
 def _reads(program: str) -> tuple[Path, ...] | None:

@@ -30,8 +30,10 @@ class Target:
     says where the choice comes from. `checks_data` means that the file system verifies file data when it is read, so
     that contents cannot be looked up without it. `recover_options` are added when a crash state is mounted. They may
     change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount asks for by name,
-    besides the file system's own. `supervisor` is the program under which workloads run (docs/xsync.md). `rules` are
-    what the file system's own documentation promises or gives up, by the names of the rules.
+    besides the file system's own. `supervisor` is the program under which workloads run (docs/xsync.md).
+    `after_mkfs` is run on the image once it is made, and its path is appended. `configuration` are options of the
+    kernel without which nothing mounts the target. `rules` are what the file system's own documentation promises or
+    gives up, by the names of the rules.
     `postcrash.properties.promises` has further rules for all targets.
     """
 
@@ -39,6 +41,7 @@ class Target:
     title: TomlText
     fstype: Annotated[str, Field(pattern=r"^[a-z0-9]{1,16}$")]
     mkfs: Command
+    after_mkfs: TomlWords = ()
     options: TomlText = ""
     helper: TomlWords = ()
     fsck: TomlWords = ()
@@ -53,6 +56,7 @@ class Target:
     recover_options: TomlText = ""
     rules: Annotated[dict[str, Rule], Field(max_length=100)] = field(default_factory=dict, hash=False)
     modules: TomlWords = ()
+    configuration: tuple[Annotated[str, Field(pattern=r"^CONFIG_[A-Z0-9_]{1,60}$")], ...] = ()
     supervisor: Literal["", "xsync"] = ""
 
     @property

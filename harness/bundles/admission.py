@@ -35,7 +35,7 @@ from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, parse_state_id, recording_id, state_id
 from postcrash.reports.text import one_line
-from postcrash.targets import TARGETS, BaseImage, Target, image_id
+from postcrash.targets import TARGETS, VARIANTS, BaseImage, Target, image_id
 from postcrash.targets.catalogue import SIZE_MIB_MAX
 
 DISK_SECTORS_MAX = SIZE_MIB_MAX * 2048
@@ -177,11 +177,13 @@ def _check_commands(target: Target) -> None:
 
     Its package is what the user is told to install.
     """
-    if target in TARGETS:
+    catalogue = (*TARGETS, *VARIANTS)
+    if target in catalogue:
         return
-    alike = [known for known in TARGETS if known.fstype == target.fstype]
+    alike = [known for known in catalogue if known.fstype == target.fstype]
     commands = (
         ("mkfs", target.mkfs[:1], {known.mkfs[:1] for known in alike}),
+        ("after_mkfs", target.after_mkfs, {(), *(known.after_mkfs for known in alike)}),
         ("fsck", target.fsck, {(), *(known.fsck for known in alike)}),
         ("repair", target.repair, {(), *(known.repair for known in alike)}),
         ("helper", target.helper, {()}),

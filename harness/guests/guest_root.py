@@ -4,8 +4,9 @@ The guest sees nothing else of the host. This matters because the guest may be w
 """
 
 import hashlib
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
@@ -15,7 +16,7 @@ from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
-from postcrash.harness.guests.kernels.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
+from postcrash.harness.guests.kernels.modules import ON_DEMAND, PROGRAM_MODULES, Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target, libraries_of
 
 Content = bytes | Path
@@ -24,11 +25,13 @@ AGENT = Path("init")
 """The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
+_CHARACTER_SET, _CODE_PAGE = re.compile(r"(?:^|,)(iocharset|nls|codepage)=([\w-]+)"), "cp"
+"""Options of vfat, exfat, ntfs3, jfs and others that name a character set, whose module the kernel asks for."""
 _C_LIBRARY, _UNWINDER = "libc.so.6", "libgcc_s.so.1"
 """glibc loads the second when a thread is cancelled, and ends the program if it is not there. ldd does not name it."""
 
 
-def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS) -> Path:
+def guest_root(kernel: Kernel, cache: Path, targets: Sequence[Target] = TARGETS) -> Path:
     """The root folder for `kernel` and `targets`. It is made in `cache` if it is not there."""
     try:
         agent = find_binary("postcrash-agent")
@@ -67,15 +70,18 @@ def has_program(root: Path, program: str) -> bool:
     return (root / Path(program).relative_to("/")).is_file()
 
 
-def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, Content]:
-    """The modules of `kernel` that guests may need, and the lists of those needed at boot and by each file system."""
+def module_files(kernel: Kernel, targets: Sequence[Target]) -> dict[Path, Content]:
+    """Modules of `kernel` that guests may need, with lists: those of the boot, and by what the agent or kernel asks."""
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES, "programs": tuple(_program_modules(kernel, modules))}
+    # Only user-mode Linux runs programs.
+    programs = _there(modules, PROGRAM_MODULES) if isinstance(kernel.engine, Uml) else ()
+    needs = {"boot": _BOOT_MODULES, "programs": tuple(programs)}
     needs |= {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
     for target in targets:
         needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
+    needs |= {name: (name,) for name in _there(modules, (*ON_DEMAND, *sorted(_character_sets(targets))))}
     files: dict[Path, Content] = {}
     for need, names in needs.items():
         places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}
@@ -84,12 +90,20 @@ def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, Conten
     return files
 
 
-def _program_modules(kernel: Kernel, modules: Modules) -> Iterator[str]:
-    """Those that are there. Only user-mode Linux runs programs."""
-    if isinstance(kernel.engine, Uml):
-        for name in PROGRAM_MODULES:
-            if all(file.is_file() for file in modules.needed_by(name)):
-                yield name
+def _character_sets(targets: Iterable[Target]) -> set[str]:
+    """The modules of the character sets that mount options name."""
+    return {
+        f"nls_{_CODE_PAGE if match[1] == 'codepage' else ''}{match[2]}"
+        for target in targets
+        for match in _CHARACTER_SET.finditer(target.options)
+    }
+
+
+def _there(modules: Modules, names: Iterable[str]) -> Iterator[str]:
+    """Those whose files are there. A stock keeps only what guests may need."""
+    for name in names:
+        if all(file.is_file() for file in modules.needed_by(name)):
+            yield name
 
 
 def with_libraries(program: str) -> dict[Path, Path]:

@@ -131,6 +131,8 @@ def require_plain(target: Target) -> None:
     """Raise NoCommandError for a target that mkfs and mount alone do not make."""
     if target.helper:
         raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
+    if target.after_mkfs:
+        raise NoCommandError(f"{target.name} is changed by {target.after_mkfs[0]} after it was made")
     if target.aged_mib is not None:
         raise NoCommandError(f"{target.name} is aged by a guest before it is used")
 

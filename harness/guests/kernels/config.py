@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from functools import lru_cache
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
@@ -39,6 +40,12 @@ def config_of(kernel: Path, modules: Path | None) -> str | None:
         return next((config for file in carriers if (config := embedded_config(file))), None)
     except OSError as error:
         raise InfrastructureError(f"the configuration of {kernel}: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def known_config(kernel: Path, modules: Path | None) -> str | None:
+    """`config_of`, which is read once in a process."""
+    return config_of(kernel, modules)
 
 
 def embedded_config(file: Path) -> str | None:

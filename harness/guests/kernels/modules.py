@@ -20,6 +20,17 @@ _GZIP = 31
 PROGRAM_MODULES = ("overlay", "tun", "loop")
 """What programs that run in the guest may use, xsync among them."""
 
+ON_DEMAND = (
+    *("quota_v1", "quota_v2", "symbol:utf8_data_table"),
+    *("crypto-aes", "crypto-xts", "crypto-cts", "crypto-cbc", "crypto-ecb", "crypto-essiv", "crypto-ctr"),
+    *("crypto-adiantum", "crypto-hctr2", "crypto-xctr", "crypto-polyval", "crypto-nhpoly1305", "crypto-xchacha12"),
+    *("crypto-hmac", "crypto-sha256", "crypto-sha512", "crypto-hkdf"),
+    *("crypto-lz4", "crypto-lz4hc", "crypto-zstd", "crypto-lzo", "crypto-lzo-rle", "crypto-deflate"),
+    *("crypto-crc32", "crypto-crc32c", "crypto-xxhash64", "crypto-blake2b-256"),
+)
+"""What the kernel asks for while it mounts a file system with some options, by the names that it uses (Linux,
+fs/quota/dquot.c, fs/unicode/utf8-core.c, fs/crypto/keysetup.c, crypto/api.c)."""
+
 
 class Modules:
     """The modules in `folder`, which is `lib/modules/VERSION` after depmod. Raises InfrastructureError."""
@@ -37,9 +48,10 @@ class Modules:
             if kind == "softdep" and rest[:1] == ["pre:"]:
                 before = [soft.replace("-", "_") for soft in rest[1:]]
                 self._softly[name] += before[: before.index("post:")] if "post:" in before else before
-        for kind, alias, name, *_ in map(str.split, self._lines("modules.alias")):
-            if kind == "alias":
-                self._files[alias.replace("-", "_")] += self._files.get(name, [])
+        for listed in ("modules.alias", "modules.symbols"):
+            for kind, alias, name, *_ in map(str.split, self._lines(listed, needed=listed == "modules.alias")):
+                if kind == "alias":
+                    self._files[alias.replace("-", "_")] += self._files.get(name, [])
 
     def needed_by(self, *names: str) -> list[Path]:
         """Files of the modules `names` and of all that they need. Each file comes after the ones that it needs itself.
@@ -69,7 +81,9 @@ class Modules:
             self._add(before, ordered, seen)
         ordered.append(file)
 
-    def _lines(self, name: str) -> list[str]:
+    def _lines(self, name: str, *, needed: bool = True) -> list[str]:
+        if not needed and not (self._folder / name).is_file():
+            return []
         try:
             lines = (self._folder / name).read_text().splitlines()
         except OSError as error:

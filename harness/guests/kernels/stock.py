@@ -27,7 +27,7 @@ from postcrash.harness.guests.kernels.kernel import (
     kernel_at,
     uml_version,
 )
-from postcrash.harness.guests.kernels.modules import PROGRAM_MODULES, Modules
+from postcrash.harness.guests.kernels.modules import ON_DEMAND, PROGRAM_MODULES, Modules
 
 ENGINES = ("auto", "uml", "qemu")
 KEPT_MODULES = (
@@ -156,7 +156,7 @@ def _copy(parts: KernelParts, folder: Path) -> None:
 
 
 def _kept(modules: Modules) -> list[Path]:
-    files = [*modules.within(*KEPT_MODULES), *modules.needed_by(*PROGRAM_MODULES)]
+    files = [*modules.within(*KEPT_MODULES), *modules.needed_by(*PROGRAM_MODULES, *ON_DEMAND)]
     return list(dict.fromkeys(files))
 
 

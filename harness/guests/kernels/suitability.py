@@ -1,8 +1,10 @@
 """Which targets a kernel can run, found out without booting it."""
 
 import re
+from collections.abc import Iterable
 
 from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernels.config import known_config, sets
 from postcrash.harness.guests.kernels.file_systems import has_file_system
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.targets import Target
@@ -17,7 +19,16 @@ def why_unsuitable(kernel: Kernel, target: Target) -> str | None:
     """Why guests with `kernel` cannot run `target`. None if they can, or if it is not known. InfrastructureError."""
     if not has_file_system(kernel, target.fstype):
         return f"{kernel.label} has no {target.fstype} (target {target.name})"
+    if missing := missing_configuration(kernel, target.configuration):
+        return f"{kernel.label} was built without {' and '.join(missing)} (target {target.name})"
     return _why_not_supervised(kernel, target) if target.supervisor else None
+
+
+def missing_configuration(kernel: Kernel, options: Iterable[str]) -> list[str]:
+    """The options, such as CONFIG_UNICODE, that the kernel was built without. None if its configuration is unknown."""
+    wanted = list(options)
+    config = known_config(kernel.path, kernel.modules) if wanted else None
+    return [option for option in wanted if config is not None and not sets(config, option.removeprefix("CONFIG_"))]
 
 
 def _why_not_supervised(kernel: Kernel, target: Target) -> str | None:

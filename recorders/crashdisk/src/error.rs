@@ -5,6 +5,9 @@ use std::io;
 use serde::Serialize;
 use thiserror::Error;
 
+/// How the agent begins when it could not mount the target.
+const MOUNT: &str = "mount: ";
+
 #[derive(Debug, Error)]
 pub enum GuestError {
     /// The guest is gone.
@@ -16,7 +19,8 @@ pub enum GuestError {
     /// The request cannot be carried out. The user can mend it.
     #[error("{0}")]
     Input(String),
-    #[error("the guest agent failed: {0}")]
+    /// What the agent says. If it could not mount the target, it says why, which is no failure of its own.
+    #[error("{}{}", if .0.starts_with(MOUNT) { "" } else { "the guest agent failed: " }, .0.trim_start_matches(MOUNT))]
     Agent(String),
     #[error(transparent)]
     Recording(#[from] postcrash_core::recording::RecordingError),

@@ -12,12 +12,15 @@ use std::io::{self, Write};
 use crate::log_limits::RateLimits;
 use crate::sys::check;
 
+const READ_ALL: i32 = 3;
 const READ_CLEAR: i32 = 4;
 const CLEAR: i32 = 5;
 /// The worst level that is not reported is notice. (Warning is 4.)
 const LEVEL_NOTICE: u32 = 5;
 const LOG_BYTES: usize = 128 << 10;
-const LOG_DEVICE: &str = "/dev/kmsg";
+pub const LOG_DEVICE: &str = "/dev/kmsg";
+/// How the log's line begins that names a module which the kernel asked for, and which is not there.
+pub const NO_MODULE: &str = "postcrash-agent: no module ";
 const SUPPRESSED: &str = "callbacks suppressed";
 
 /// The log of the guest's kernel.
@@ -66,16 +69,27 @@ impl KernelLog {
 
     /// Take the lines since the state was begun out of the kernel's log.
     pub fn take(&mut self) -> io::Result<StateLog> {
-        let mut buffer = vec![0u8; LOG_BYTES];
-        // SAFETY: the buffer's length is given.
-        let length = check(unsafe { libc::klogctl(READ_CLEAR, buffer.as_mut_ptr().cast(), LOG_BYTES as i32) })?;
-        let text = String::from_utf8_lossy(&buffer[..length as usize]);
+        let text = read(READ_CLEAR)?;
         Ok(said_since(&self.mark(), &text, &mut self.limits))
+    }
+
+    /// All lines since the state was begun, as the kernel gives them. They stay in the log.
+    pub fn since_begin(&self) -> io::Result<String> {
+        let text = read(READ_ALL)?;
+        Ok(text.rsplit_once(&self.mark()).map_or("", |(_, since)| since).to_owned())
     }
 
     fn mark(&self) -> String {
         format!("postcrash-agent: state {};", self.states)
     }
+}
+
+/// The kernel's log since it was cleared. `how` is an action of syslog(2).
+fn read(how: i32) -> io::Result<String> {
+    let mut buffer = vec![0u8; LOG_BYTES];
+    // SAFETY: the buffer's length is given.
+    let length = check(unsafe { libc::klogctl(how, buffer.as_mut_ptr().cast(), LOG_BYTES as i32) })?;
+    Ok(String::from_utf8_lossy(&buffer[..length as usize]).into_owned())
 }
 
 /// The lines of the log after the mark. Lines before the mark came after the last state was reported. They use up
@@ -97,7 +111,7 @@ fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
 }
 
 /// `<4>[    1.234567] text` as the level and `text`.
-fn parsed(line: &str) -> Option<(u32, &str)> {
+pub fn parsed(line: &str) -> Option<(u32, &str)> {
     let (level, rest) = line.strip_prefix('<')?.split_once('>')?;
     let level: u32 = level.parse().ok()?;
     let text = match rest.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {

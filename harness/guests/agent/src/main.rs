@@ -21,6 +21,7 @@ mod log_writes;
 mod mailbox;
 mod modules;
 mod mount;
+mod mount_refused;
 mod operations;
 mod program;
 mod recover;
@@ -62,6 +63,11 @@ fn main() {
             return run::perform_from_input(fstype).unwrap_or_else(|error| eprintln!("postcrash-agent: {error}"));
         }
     }
+    if let [_, quiet, end, name] = &arguments[..] {
+        if [quiet, end] == modules::MODPROBE_ARGUMENTS {
+            std::process::exit(i32::from(!modules::load_for_kernel(name)));
+        }
+    }
     if let Err(error) = serve() {
         eprintln!("postcrash-agent: {error}");
     }
@@ -90,6 +96,7 @@ fn serve() -> io::Result<()> {
     mount::mount_proc()?;
     mount::mount_devices()?;
     run_no_helper();
+    modules::serve_kernel();
     modules::load(BOOT_MODULES)?;
     keep_requests_apart();
     let mut mailbox = Mailbox::open(MAILBOX)?;
@@ -97,7 +104,7 @@ fn serve() -> io::Result<()> {
     loop {
         let result = match mailbox.next_command()? {
             Command::Stop => return Ok(()),
-            Command::Run(run) => run::run(&mut mailbox, &run),
+            Command::Run(run) => run::run(&mut mailbox, &mut log, &run),
             Command::Recover(recover) => recover::recover(&mut mailbox, &mut log, &recover, TEST_DISK),
             Command::Spin(spin) => bench::spin(&mut mailbox, &mut log, &spin),
         };

@@ -8,6 +8,7 @@ use postcrash_wire::{Message, Operation, Run, Word};
 
 use crate::blktrace::Blktrace;
 use crate::held::HeldFiles;
+use crate::kernel_log::KernelLog;
 use crate::left_out;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
@@ -16,7 +17,7 @@ use crate::operations::perform;
 use crate::program::{self, ProgramEvent, StoppedProcesses, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
-use crate::{commit, TEST_DISK};
+use crate::{commit, mount_refused, TEST_DISK};
 
 /// First word of our messages in a trace of block requests.
 const MESSAGE: &str = "postcrash";
@@ -25,13 +26,20 @@ const SUPERVISED_SECONDS: u64 = 120;
 
 /// Mount, run the set-up, make it durable, run the operations, report, unmount. Stops at the first operation that
 /// fails.
-pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
+pub fn run(mailbox: &mut Mailbox, kernel_log: &mut KernelLog, run: &Run) -> io::Result<()> {
     let mut log = run.log_writes.then(|| LogWrites::create(run.log_set_up)).transpose()?;
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
     let steady = Steady::start(!run.held)?;
     let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, transcripts: Vec::new() };
-    let result = mounted(&device, &mut marks, run);
+    kernel_log.begin(false)?;
+    let mounted = mount(&device, &run.mount).map_err(|error| refused(run, &error, kernel_log));
+    let result = mounted.and_then(|()| {
+        on_mount(&device, &mut marks, run).map_err(|error| {
+            let missing = mount_refused::missing(&kernel_log.since_begin().unwrap_or_default());
+            io::Error::other(format!("{error}{missing}"))
+        })
+    });
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }
@@ -89,8 +97,18 @@ impl ProgressMarks<'_> {
     }
 }
 
-fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()> {
-    mount(device, &run.mount).map_err(|e| io::Error::new(e.kind(), format!("mount: {e}")))?;
+/// The error that tells the crash disk of a mount that failed. Of a disk that is busy it says nothing else, because a new
+/// guest mounts it.
+fn refused(run: &Run, error: &io::Error, kernel_log: &KernelLog) -> io::Error {
+    let why = match errno(error) {
+        libc::EBUSY => error.to_string(),
+        _ => mount_refused::why(&run.mount, error, &kernel_log.since_begin().unwrap_or_default()),
+    };
+    io::Error::other(format!("mount: {why}"))
+}
+
+/// Run the set-up and the operations on the target, which is mounted, and unmount it.
+fn on_mount(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()> {
     let mut held = HeldFiles::default();
     let done = operations(marks, &mut held, run).and_then(|()| marks.done());
     drop(held);

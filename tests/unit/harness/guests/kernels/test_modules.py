@@ -44,6 +44,11 @@ def test_each_module_comes_after_what_it_needs(folder: Path) -> None:
     assert within == [LIB, CRC_FAST]
 
 
+def test_a_module_is_found_by_a_symbol_that_it_has(folder: Path) -> None:
+    (folder / "modules.symbols").write_text("# comment\nalias symbol:utf8_data_table lib\n")
+    assert [path.name for path in Modules(folder).needed_by("symbol:utf8_data_table")] == ["lib.ko.xz"]
+
+
 def test_soft_dependencies_may_go_in_circles(folder: Path) -> None:
     (folder / "modules.softdep").write_text("softdep fs pre: lib\nsoftdep lib pre: fs\n")
     assert {path.name for path in Modules(folder).needed_by("lib")} == {"lib.ko.xz", "fs.ko.xz", "journal.ko.xz"}

@@ -76,17 +76,18 @@ def test_what_is_no_kernel_is_not_added(cache: Path, tmp_path: Path) -> None:
 
 
 def test_of_the_modules_those_that_guests_may_need_are_kept(cache: Path, tmp_path: Path) -> None:
-    files = {"kernel/fs/fs.ko": "kernel/lib/lib.ko", "kernel/lib/lib.ko": "", "kernel/sound/noise.ko": ""}
+    needs = {"kernel/fs/fs.ko": "kernel/lib/lib.ko", "kernel/lib/lib.ko": ""}
+    files = {**needs, "kernel/crypto/xts.ko": "", "kernel/sound/noise.ko": ""}
     for file in files:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(file)
     (tmp_path / "modules.dep").write_text("".join(f"{file}: {needs}\n" for file, needs in files.items()))
     (tmp_path / "modules.softdep").touch()
-    (tmp_path / "modules.alias").touch()
+    (tmp_path / "modules.alias").write_text("alias crypto-xts xts\n")
     added = Stock(cache).add("x", KernelParts(image(tmp_path / "image"), tmp_path, None, ""))
     assert added.modules is not None
     kept = {str(path.relative_to(added.modules)) for path in added.modules.rglob("*") if path.is_file()}
-    assert kept == {"kernel/fs/fs.ko", "kernel/lib/lib.ko", "modules.dep", "modules.softdep", "modules.alias"}
+    assert kept == {*needs, "kernel/crypto/xts.ko", "modules.dep", "modules.softdep", "modules.alias"}
 
 
 def test_a_damaged_stock_says_so(cache: Path, tmp_path: Path) -> None:
