@@ -328,6 +328,35 @@ def test_a_finding_is_shown_again(audit: Audit) -> None:
     assert "says replaced" in explained.stdout, explained.stderr
 
 
+_REFUSED = "ends with status 126 in the guest: it makes or changes"
+_WHOLE = "[ ! -e {folder}/f ] || grep -qs new {folder}/f || {{ echo f is empty; exit 1; }}"
+
+
+@pytest.mark.parametrize(
+    ("run", "folder", "target"),
+    [
+        ("mkdir lost+found; echo new >lost+found/f", "lost+found", "xfs"),
+        ("echo new >lost+found/f", "lost+found", "ext4-current"),
+        ("mkdir .aged; echo new >.aged/f", ".aged", "ext4-current"),
+        ("mkdir .nilfs; true >.nilfs/f; sync; rm -r .nilfs", ".nilfs", "ext4-current"),
+    ],
+)
+def test_what_a_program_puts_under_a_name_like_ours_is_checked(
+    audit: Audit, run: str, folder: str, target: str
+) -> None:
+    asked = ("--run", run, "--check", _WHOLE.format(folder=folder))
+    (disk,) = told(audit, *asked, target=target)["disks"]
+    (finding,) = disk["findings"]
+    assert finding["message"] == "f is empty"
+
+
+@pytest.mark.parametrize("change", ["truncate -s 0 .aged/1", "rm .aged/1", "touch .aged/new", "mv .aged a"])
+def test_a_program_that_changes_files_of_an_aged_image_is_refused(audit: Audit, change: str) -> None:
+    ran = audit("--run", change, "--check", "true", "--target", "ext4-full", "--one-disk")
+    assert ran.returncode == 4, ran.stderr
+    assert f"{_REFUSED} .aged" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -335,8 +364,12 @@ def test_a_finding_is_shown_again(audit: Audit) -> None:
         (("--run", "echo a", "--set-up", "exit 5"), "ends with status 5 in the guest"),
         (("--run", "printf 'a\\001\\n'"), "says a line that is not printable"),
         (("--run", "/nowhere/program"), "not found"),
-        (("--run", "mkdir .aged"), "ends with status 126 in the guest: it makes .aged in its folder"),
-        (("--run", "true", "--set-up", "touch .nilfs"), "ends with status 126 in the guest: it makes .nilfs in its"),
+        (("--run", "true", "--set-up", "touch .nilfs"), f"{_REFUSED} .nilfs in its folder"),
+        (("--run", "true", "--set-up", "mkdir .aged"), f"{_REFUSED} .aged in its folder"),
+        (("--run", "echo a >.postcrash"), f"{_REFUSED} .postcrash in its folder"),
+        (("--run", "mv .postcrash a; mv a .postcrash"), f"{_REFUSED} .postcrash in its folder"),
+        (("--run", "rmdir lost+found"), f"{_REFUSED} lost+found in its folder"),
+        (("--run", "rmdir lost+found; mkdir lost+found"), f"{_REFUSED} lost+found in its folder"),
         (("--run", "yes"), "says more than 4096 lines"),
         (("--run", "yes >f", "--set-up", "seq 5000"), "says more than 4096 lines"),
     ],
