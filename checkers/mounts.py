@@ -1,4 +1,7 @@
-"""The file system mounts, and everything in it can be read.
+"""The file system mounts, and everything in it can be read. The files of an aged base image are as they were.
+
+No workload can name these files (docs/targets.md), so no other judge sees them. Their names and sizes are looked at,
+and that there are blocks for all their bytes.
 
 `usable` checks that it can be written to afterwards.
 """
@@ -20,7 +23,7 @@ class Mounts:
     in_shell = InShell("mount", "it mounts", "it does not")
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The error of the mount, a directory, an inode or a file's data.
+        """The error of the mount, a directory, an inode or a file's data, or damage to a file of an aged image.
 
         Raises `CannotTellError` if nobody tried to read the tree.
         """
@@ -29,7 +32,11 @@ class Mounts:
         if ROOT_PATH not in observation.tree:
             raise CannotTellError("the tree was not looked at")
         unread = observation.tree.unread
-        return Objection(self.name, shown_unread(unread), unread.path) if unread else None
+        if unread:
+            return Objection(self.name, shown_unread(unread), unread.path)
+        return (
+            Objection(self.name, f"of the files that aged the image, {observation.aged}") if observation.aged else None
+        )
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Every crash state can break this."""

@@ -36,9 +36,11 @@ NODES = ("fifo", "socket", "char", "block")
 """Special files."""
 XATTR_NAMESPACE = "user."
 """The namespace that observations show."""
-RESERVED = (".postcrash", ".nilfs", ".aged", *MADE_BY_MKFS)
-"""Names in the root directory that are not listed: the agent's own file, nilfs2's, the folder of files that fill aged
-base images, and what mkfs makes."""
+UNLISTED = (".postcrash", ".nilfs", ".aged")
+"""Names in the root directory that are not listed where we or mkfs have put them there: the agent's own file, nilfs2's,
+and the folder of files that fill aged base images. A program that changes one of these is refused."""
+RESERVED = (*UNLISTED, *MADE_BY_MKFS)
+"""Names in the root directory that no workload can have."""
 RESERVED_ANYWHERE = ".postcrash-new"
 """What the agent makes in every directory to see whether the directory can be used."""
 

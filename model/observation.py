@@ -29,6 +29,7 @@ XATTR_VALUE_DIGITS_MAX = 2 * 65_536
 """XATTR_SIZE_MAX of Linux, include/uapi/linux/limits.h, in hexadecimal digits."""
 KLOG_LINES_MAX = 100_000
 OUTPUT_CHARACTERS_MAX = 16 * 1024 * 1024
+UNLISTED_MAX = 10
 ERRNO_MAX = 4095
 """MAX_ERRNO of Linux, include/linux/err.h."""
 SIZE_MAX = 2**63 - 1
@@ -38,7 +39,18 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 _SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})(?:[+-][1-9][0-9]{0,10})?|error:[1-9][0-9]{0,3}")
 _TYPES = get_args(EntryType)
 _WITH_TARGET = ("symlink", "char", "block")
-_OBSERVATION_FIELDS = ("mount_errno", "tree", "bytes", "klog", "klog_whole", "repair", "fsck", "used")
+_OBSERVATION_FIELDS = (
+    "mount_errno",
+    "tree",
+    "bytes",
+    "klog",
+    "klog_whole",
+    "repair",
+    "fsck",
+    "used",
+    "unlisted",
+    "aged",
+)
 _ENTRY_FIELDS = (
     *("path", "type", "mode", "nlink", "inode", "size"),
     *("segments", "hash", "xattrs", "target", "error"),
@@ -86,6 +98,8 @@ class Observation:
     used         None if nobody asked for use after recovery, or if the mount failed
     klog_whole   whether `klog` certainly has all lines; False too if the guest did not say
     repair       how the program ended that ran before the mount; None if there was none
+    unlisted     names in the root directory that are there as mkfs or we made them, and not in the tree
+    aged         what is wrong with the files that fill an aged base image, which are not in the tree; "" if nothing is
     """
 
     mount_errno: int
@@ -95,6 +109,8 @@ class Observation:
     used: Usage | None = None
     klog_whole: bool = False
     repair: FsckResult | None = None
+    unlisted: tuple[str, ...] = ()
+    aged: str = ""
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
@@ -115,8 +131,17 @@ class Observation:
         klog = tuple(_text(line, f"klog[{i}]", OUTPUT_CHARACTERS_MAX) for i, line in enumerate(lines))
         whole = _boolean(wire.get("klog_whole", False), "klog_whole")
         fsck, repair = (_ended(wire.get(name), name) for name in ("fsck", "repair"))
+        names = _array(wire.get("unlisted", []), "unlisted", UNLISTED_MAX)
         return Observation(
-            mount_errno, tree, klog=klog, fsck=fsck, used=_usage(wire.get("used")), klog_whole=whole, repair=repair
+            mount_errno,
+            tree,
+            klog=klog,
+            fsck=fsck,
+            used=_usage(wire.get("used")),
+            klog_whole=whole,
+            repair=repair,
+            unlisted=tuple(_text(name, f"unlisted[{i}]", PATH_CHARACTERS_MAX) for i, name in enumerate(names)),
+            aged=_text(wire.get("aged", ""), "aged", PATH_CHARACTERS_MAX),
         )
 
 

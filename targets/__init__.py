@@ -1,5 +1,6 @@
 """What is under test: file systems with their mkfs, mount and fsck, and the base images that are made of them."""
 
+from postcrash.targets.aged_files import ROUNDS, AgedFiles
 from postcrash.targets.base_image import (
     BaseImage,
     BaseImageError,
@@ -28,9 +29,11 @@ from postcrash.targets.rule import Rule
 from postcrash.targets.target import Target
 
 __all__ = [
+    "ROUNDS",
     "TABLE_TARGETS",
     "TARGETS",
     "VARIANTS",
+    "AgedFiles",
     "Ask",
     "BaseImage",
     "BaseImageError",

@@ -1,11 +1,12 @@
 """What a guest does with a crash state."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from postcrash.targets.aged_files import AgedFiles
 from postcrash.targets.mount import Mount
 
 
@@ -23,6 +24,7 @@ class RecoveryKind:
     fsck: tuple[str, ...]
     bytes: bool = False
     repair: tuple[str, ...] = ()
+    aged: AgedFiles | None = None
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> Self:
@@ -34,7 +36,8 @@ class RecoveryKind:
         repair = {"repair": list(self.repair)} if self.repair else {}
         told = {"mount": self.mount.to_wire(), "walk": self.walk, "map": self.map, "use_after": self.use_after}
         as_bytes = {"bytes": True} if self.bytes else {}
-        return {**told, **as_bytes, "fsck": list(self.fsck), **repair}
+        aged = {"aged": asdict(self.aged)} if self.aged else {}
+        return {**told, **as_bytes, "fsck": list(self.fsck), **repair, **aged}
 
     @property
     def is_repaired(self) -> bool:

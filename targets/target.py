@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from postcrash.targets.aged_files import AgedFiles
 from postcrash.targets.mount import Mount
 from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule, TomlText, TomlWords
@@ -94,6 +95,7 @@ class Target:
             use_after=use,
             fsck=(*self.fsck, device) if fsck and self.fsck else (),
             repair=(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
+            aged=None if self.aged_mib is None else AgedFiles.of(self.aged_mib),
         )
 
     def digest(self) -> str:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, Literal, TypeAlias
 import pydantic
 from pydantic import ConfigDict, Field
 
-from postcrash.model.argument import RESERVED
+from postcrash.model.argument import UNLISTED
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES
 
@@ -229,7 +229,8 @@ def read_trace(file: Path) -> Protocol:
 def unpacked(lines: Sequence[str]) -> tuple[tuple[str, ...], Protocol]:
     """What a program said, and what it did, from the lines that `postcrash-calls FOLDER -` said.
 
-    Names of a root folder that no workload may use, such as lost+found, are left out. Raises `TraceError`.
+    Names of the root folder that trees leave out (`UNLISTED`) are left out if they were there when the program began:
+    then we or mkfs have put them there. Raises `TraceError`, also if the program changes one of them.
     """
     marks = [number for number, line in enumerate(lines) if _PACKED.fullmatch(line)]
     if not marks:
@@ -246,12 +247,11 @@ def unpacked(lines: Sequence[str]) -> tuple[tuple[str, ...], Protocol]:
     if not unpacker.eof:
         raise TraceError(f"{_PACKED_NAME}:2: it is cut off, or has more than {FILE_BYTES_MAX} bytes")
     protocol = _read(io.BytesIO(trace), _PACKED_NAME)
-    base = {slot: value for slot, value in protocol.base.items() if not _is_reserved(slot, protocol.root)}
+    unlisted = {slot for slot in (NameSlot(protocol.root, name) for name in UNLISTED) if slot in protocol.base}
+    if changed := next((each.slot.name for each in protocol.changes if each.slot in unlisted), None):
+        raise TraceError(f"the program changes {changed}, which is not listed")
+    base = {slot: value for slot, value in protocol.base.items() if slot not in unlisted}
     return tuple(said), replace(protocol, base=base)
-
-
-def _is_reserved(slot: Slot, root: int) -> bool:
-    return isinstance(slot, NameSlot) and slot.folder == root and slot.name.startswith(RESERVED)
 
 
 def _read(stream: BinaryIO, name: str) -> Protocol:

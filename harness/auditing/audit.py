@@ -9,6 +9,7 @@ from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
 from postcrash.harness.auditing.second_crash import SecondCrashes, second_crashes
 from postcrash.harness.auditing.shape import shape_of
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony, traced
+from postcrash.harness.auditing.unseen import unseen_share
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
@@ -31,6 +32,7 @@ class Audit:
                 known)
     ways        the number of different shapes (`shape_of`) of the recordings, one recording for each of `results`; 0:
                 nobody looked
+    unseen      the share of runs of other shapes is at most this (`unseen_share`)
     second      what came of crashes within its own recovery; None: it was not crashed there
     """
 
@@ -42,6 +44,7 @@ class Audit:
     results: tuple[Examination, ...]
     folders: int = 0
     ways: int = 0
+    unseen: float = 1.0
     second: SecondCrashes | None = None
 
     @property
@@ -81,6 +84,7 @@ class Audit:
             folders=self.folders,
             recordings=self.recordings,
             ways=self.ways,
+            unseen=self.unseen,
             said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
             finding=findings[0].id if findings else "",
         )
@@ -135,10 +139,9 @@ def audit(
 ) -> Audit:
     """Run the application on `target`, on each disk, and have every crash state judged.
 
-    A program with threads does not run in the same way twice. It is recorded on each disk up to `recordings` times,
-    until nothing new comes (`_Recordings.is_settled`) or a promise is broken. A disk that holds completions back has
-    another order of them each time. If it is crashed `twice`, its recovery of each folder that its check accepted is
-    crashed, too.
+    A program need not run in the same way twice. It is recorded so many times on each disk, unless a promise is broken
+    before. A disk that holds completions back has another order of them each time. If it is crashed `twice`, its
+    recovery of each folder that its check accepted is crashed, too.
 
     Nobody knows all the files that a program and its check read, so results of earlier audits are not taken.
     Raises HarnessError if the application cannot be run.
@@ -151,13 +154,14 @@ def audit(
             plans = [replace(plan_of(session, application, target, each, judge), recording=number) for each in hows]
             results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
             recorded.add(hows, results, session.store)
-            if recorded.is_settled or worst(result.verdict for result in results) is Verdict.VIOLATED:
+            if worst(result.verdict for result in results) is Verdict.VIOLATED:
                 break
         return Audit(
             *(application, workload_of(application), target, session.kernel.label),
             *(tuple(recorded.hows), tuple(recorded.results)),
             folders=judge.folders,
-            ways=len(set(filter(None, recorded.shapes))),
+            ways=len(set(recorded.shapes)),
+            unseen=unseen_share(recorded.shapes),
             second=second_crashes(
                 session, application, target=target, disks=disks, guests=guests, progress=progress, states=judge.kept
             )
@@ -173,16 +177,14 @@ class _Recordings:
     hows: list[Exploration] = field(default_factory=list)
     results: list[Examination] = field(default_factory=list)
     shapes: list[str] = field(default_factory=list)
-    is_settled: bool = False
-    """Whether each of the recordings that were added last has the shape of another one."""
+    """Of the recordings that were made, in their order."""
 
     def add(self, hows: Sequence[Exploration], results: Sequence[Examination], store: Store) -> None:
         """Add a recording of each disk."""
         self.hows += hows
         self.results += results
-        new = [shape_of(store.recording_path(result.recording)) if result.recording else "" for result in results]
-        self.shapes += new
-        self.is_settled = all(shape and self.shapes.count(shape) > 1 for shape in new)
+        made = (result.recording for result in results if result.recording)
+        self.shapes += [shape_of(store.recording_path(recording)) for recording in made]
 
 
 def _reordered(disk: Exploration, number: int) -> Exploration:

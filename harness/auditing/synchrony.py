@@ -9,7 +9,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from postcrash.apps import Application, UnreadFolderError
@@ -18,9 +18,9 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
-from postcrash.model import History, Observation, Tree, Verdict, Workload
+from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
 from postcrash.model.operation import ENDS, SAYS
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.targets import RecoveryKind
 
 EXTERNAL_DURABILITY, EXTERNAL_ORDER = "external-durability", "external-order"
@@ -113,7 +113,8 @@ class SynchronyJudge(ABC):
         if observation.mount_errno or ROOT_PATH not in observation.tree:
             return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
         try:
-            return self._opinion(self._runs.of(history.workload), history, observation)
+            run = self._runs.of(history.workload)
+            return self._opinion(run, history, replace(observation, tree=_whole(observation)))
         except (TraceError, UnreadFolderError, UnorderedError) as error:
             return Opinion(Verdict.UNDECIDED, False, str(error))
 
@@ -170,6 +171,13 @@ class OrderJudge(SynchronyJudge):
                     Verdict.VIOLATED, True, f"{_shown(step)} is lost or torn, but something after it is there"
                 )
         return Opinion(Verdict.VIOLATED, True, "something is there that the program never made")
+
+
+def _whole(observation: Observation) -> Tree:
+    """The tree with the folders that mkfs made and trees leave out. The program's changes may have to do with them."""
+    inode = max((entry.inode for entry in observation.tree.values()), default=0) + 1
+    made = MADE_BY_MKFS.intersection(observation.unlisted)
+    return observation.tree.changed({name: Entry(name, "dir", inode=inode) for name in made})
 
 
 def _shown(step: Step) -> str:

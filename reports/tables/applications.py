@@ -1,6 +1,7 @@
 """The table of audits: applications down, file systems across, and in each cell a verdict with what it rests on."""
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ class AuditCell:
     folders        different folders, with what had been acknowledged, that the check was asked about
     recordings     so many were made, on all disks together
     ways           so many of these differ by more than contents
+    unseen         the share of runs that differ from all of these is at most this, with a confidence of 95%
     said           what the check says, or why it is undecided; empty if it holds
     finding        id of the finding that shows it; empty if there is none
     """
@@ -34,6 +36,7 @@ class AuditCell:
     ways: int
     said: str
     finding: str
+    unseen: float = 1.0
 
 
 def applications_markdown(
@@ -67,15 +70,20 @@ def applications_markdown(
     certificates = [
         (
             *(cell.application, cell.target, f"{cell.states} of {cell.total}", str(cell.recoveries)),
-            *(str(cell.folders), str(cell.recordings), str(cell.ways)),
+            *(str(cell.folders), str(cell.recordings), str(cell.ways), share_text(cell.unseen)),
         )
         for cell in cells
     ]
     certified = (
         *("application", "target", "crash states", "recoveries", "folders checked"),
-        *("recordings", "different ways"),
+        *("recordings", "different ways", "runs in other ways, at most (confidence 95%)"),
     )
     return "\n".join([*lines, "## Certificates", "", *markdown_table(certified, map(markdown_row, certificates))])
+
+
+def share_text(share: float) -> str:
+    """A bound in whole percent, never less than it is."""
+    return f"{math.ceil(share * 100)}%"
 
 
 def _mark(cell: AuditCell | None) -> str:

@@ -1,16 +1,19 @@
 """Aged base images are nearly full of files that nobody sees, and nothing in them looks like a workload's bytes."""
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from postcrash._core import Recording, intervals
+from postcrash.checkers.mounts import Mounts
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.model import Observation, WorkloadBuilder, simulate
+from postcrash.model import History, Observation, Workload, WorkloadBuilder, simulate
 from postcrash.model.pattern import stale
 from postcrash.targets import base_image, target_named
 
@@ -44,6 +47,34 @@ def test_what_is_written_goes_between_old_files(machine: Machine, settings: Mach
     too_much = WorkloadBuilder().begin().creat("A").append("A", 6 << 20).sync().build("too-much")
     with pytest.raises(UsageError, match="ENOSPC"):
         machine.record(aged.path, target.mount, too_much, out, {})
+
+
+@pytest.mark.parametrize(
+    ("command", "damage"),
+    [
+        ("show_inode_info .aged/1", ""),
+        ("set_inode_field .aged/1 size 0", ".aged/1 has 0 bytes, not 409600"),
+        ("set_inode_field .aged/1 blocks 8", ".aged/1 has blocks for 4096 of its 409600 bytes"),
+        ("unlink .aged/47", ".aged/47 is gone"),
+        ("link .aged/2 .aged/0", ".aged/0 is there, but nobody made it"),
+        ("set_inode_field .aged/5 links_count 2", ".aged/5 is not a file with one name"),
+        ("unlink .aged", ".aged cannot be read: No such file or directory (os error 2)"),
+    ],
+)
+def test_damage_to_the_old_files_is_seen(
+    command: str, damage: str, machine: Machine, settings: MachineSettings, tmp_path: Path
+) -> None:
+    target, out, damaged = target_named("ext4-full"), tmp_path / "recording", tmp_path / "damaged"
+    aged = aged_image(target, base_image(target, cache_folder() / "bases"), settings, KERNEL, tmp_path)
+    shutil.copyfile(aged.path, damaged)
+    subprocess.run(["/usr/sbin/e2fsck", "-p", damaged], check=False, capture_output=True)
+    subprocess.run(["/usr/sbin/debugfs", "-w", "-R", command, damaged], check=True, capture_output=True)
+    machine.record(damaged, target.mount, WorkloadBuilder().begin().creat("A").build("w"), out, {})
+    shown = machine.execute(Source(out, damaged, "cache"), 0, [], reading(target)).observation
+    observation = Observation.from_wire(shown)
+    assert observation.aged == damage
+    objection = Mounts().check(History(Workload("w", (), ()), 0, 0), observation)
+    assert (objection.message if objection else "") == (damage and f"of the files that aged the image, {damage}")
 
 
 def test_what_the_old_files_held_is_garbage(settings: MachineSettings, tmp_path: Path) -> None:

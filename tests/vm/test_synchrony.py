@@ -10,6 +10,7 @@ import pytest
 from .command import one_line, postcrash
 
 SYNCED = "echo new >f; sync; echo done; echo newer >g; sync"
+_SYNCED = ("ext4-journal", "holds", "holds")
 IN_PLACE = "echo new 1<>old; echo g >g"
 
 
@@ -39,6 +40,25 @@ def test_what_is_true_and_what_is_in_order(
 ) -> None:
     """Data that is overwritten in place is in order only where it is journalled, too. The exit status is an output."""
     found = told(tmp_path, "--set-up", "echo old-content >old", "--run", program, "--target", target)
+    assert (found["external-durability"]["verdict"], found["external-order"]["verdict"]) == (durability, order)
+
+
+@pytest.mark.parametrize(
+    ("set_up", "program", "target", "durability", "order"),
+    [
+        ("true", "echo new >lost+found/f; sync; echo done", "ext4-journal", "holds", "holds"),
+        ("true", "echo new >lost+found/f; echo done", "ext4-journal", "violated", "holds"),
+        ("true", "mkdir lost+found; echo new >lost+found/f; sync; echo done", "xfs", "holds", "holds"),
+        ("mkdir lost+found", "rmdir lost+found; sync; echo done; sync", "xfs", "holds", "holds"),
+        ("mkdir .aged-data lost+found2", "rmdir lost+found2; sync; echo done; rmdir .aged-data; sync", *_SYNCED),
+        ("true", "mkdir .aged; sync; echo done; echo new >.nilfs; sync", *_SYNCED),
+        ("true", "mkdir .aged; sync; echo done; rmdir .aged; echo gone", "ext4-journal", "violated", "holds"),
+    ],
+)
+def test_names_that_look_like_ours_are_like_any_others(
+    set_up: str, program: str, target: str, durability: str, order: str, tmp_path: Path
+) -> None:
+    found = told(tmp_path, "--set-up", set_up, "--run", program, "--target", target)
     assert (found["external-durability"]["verdict"], found["external-order"]["verdict"]) == (durability, order)
 
 

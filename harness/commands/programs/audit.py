@@ -59,7 +59,7 @@ RECORDINGS = 3
     default=RECORDINGS,
     metavar="N",
     show_default=True,
-    help="Record up to N times on each disk, until a recording is like another one. Programs with threads differ.",
+    help="Record N times on each disk, unless a promise is broken before. No two runs need be alike.",
 )
 @click.option(
     "--recover",

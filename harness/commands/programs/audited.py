@@ -5,11 +5,13 @@ from rich.console import Console
 from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.flushes import flushes_in
 from postcrash.harness.auditing.second_crash import SecondCrashes
+from postcrash.harness.auditing.unseen import RISK
 from postcrash.harness.examination.coverage import coverage, states_text, within_text
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.findings.naming import named
 from postcrash.harness.session import Session
 from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.tables.applications import share_text
 from postcrash.reports.tables.table import VERDICT_COLOURS
 
 
@@ -43,13 +45,15 @@ def print_audit(session: Session, done: Audit) -> None:
         highlight=False,
     )
     if done.ways:
-        console.print(f"recorded {_recordings_text(done.recordings, done.ways)}", highlight=False)
+        console.print(f"recorded {_recordings_text(done)}", highlight=False)
 
 
-def _recordings_text(recordings: int, ways: int) -> str:
-    if recordings == 1:
-        return "once"
-    return f"{recordings} times, " + ("always in the same way" if ways == 1 else f"in {ways} different ways")
+def _recordings_text(done: Audit) -> str:
+    if done.recordings == 1:
+        return "once: nobody knows whether other runs are like this one"
+    ways = "always in the same way" if done.ways == 1 else f"in {done.ways} different ways"
+    share = f"at most {share_text(done.unseen)} of all runs are in other ways (confidence {1 - RISK:.0%})"
+    return f"{done.recordings} times, {ways}: {share}"
 
 
 def _print_findings(console: Console, session: Session, result: Examination) -> None:
@@ -97,6 +101,7 @@ def audit_to_json(done: Audit) -> dict[str, object]:
         **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
         "workload": done.workload.to_text(),
         **{"folders": done.folders, "recordings": done.recordings, "ways": done.ways},
+        "unseen_at_most": done.unseen,
         "disks": [
             {"held": how.held, **_result_to_json(result)} for how, result in zip(done.how, done.results, strict=True)
         ],

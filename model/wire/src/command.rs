@@ -173,6 +173,26 @@ pub struct Recover {
     /// Wait, for seconds if necessary, until no limit of the kernel on messages can hide a line of this recovery.
     #[serde(default)]
     pub whole_log: bool,
+    /// The files that fill an aged base image. They are looked at, and not listed.
+    #[serde(default)]
+    pub aged: Option<AgedFiles>,
+}
+
+/// The files that fill an aged base image: `files` of them, which were numbered, without the first of each `removed_every`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgedFiles {
+    pub files: u32,
+    pub removed_every: u32,
+    /// Of each file.
+    pub bytes: u64,
+}
+
+impl AgedFiles {
+    /// The names of the files that are left.
+    pub fn names(&self) -> Vec<String> {
+        (0..self.files).filter(|number| number % self.removed_every != 0).map(|number| number.to_string()).collect()
+    }
 }
 
 /// Recover the same device many times without the crash disk (for the baseline of the benchmark).

@@ -14,5 +14,5 @@ pub mod output;
 pub mod pattern;
 pub mod units;
 
-pub use command::{Command, Mount, Operation, Recover, Run, Spin, Word};
+pub use command::{AgedFiles, Command, Mount, Operation, Recover, Run, Spin, Word};
 pub use message::Message;

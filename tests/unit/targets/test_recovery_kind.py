@@ -18,7 +18,8 @@ def reading(target: Target) -> RecoveryKind:
 def test_a_kind_of_recovery_comes_back(target: Target) -> None:
     for kind in (target.recovery(walk=True, fsck=True, repair=True), reading(target)):
         text = json.dumps(kind.to_wire())
-        assert list(json.loads(text)) == FIELDS + ["repair"] * kind.is_repaired
+        more = ["repair"] * kind.is_repaired + ["aged"] * (target.aged_mib is not None)
+        assert list(json.loads(text)) == FIELDS + more
         assert json.dumps(RecoveryKind.from_wire(json.loads(text)).to_wire()) == text
     assert not reading(target).map
 

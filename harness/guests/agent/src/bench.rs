@@ -17,7 +17,7 @@ pub fn spin(mailbox: &mut Mailbox, log: &mut KernelLog, spin: &Spin) -> io::Resu
     for _ in 0..spin.count {
         log.begin(false)?;
         mount(&spin.device, &spin.recover.mount)?;
-        let tree = walk(false, false)?;
+        let tree = walk(&spin.recover)?.entries;
         entries = tree.len();
         let json = serde_json::to_vec(&tree).map_err(io::Error::other)?;
         std::hint::black_box(json);

@@ -30,6 +30,7 @@ mod run;
 mod share;
 mod steady;
 mod sys;
+mod unlisted;
 mod usage;
 mod walk;
 

@@ -23,7 +23,6 @@ use crate::modules;
 use crate::mount::call_mount;
 use crate::remote::Remote;
 use crate::sys::{check, cstr, open};
-use crate::walk::HIDDEN;
 use crate::{HOST, MOUNT_POINT};
 
 /// In the agent's own root: a file system in memory, and in it what the program writes to its standard error.
@@ -38,7 +37,7 @@ const ERRORS_SHOWN_MAX: u64 = 4096;
 const LATE: i32 = 124;
 /// Status of a program that says too much.
 const TOO_MUCH: i32 = 125;
-/// Status of a program that makes something that is never listed.
+/// Status of a program that changes something that is not listed, or makes it in the set-up.
 const UNLISTED: i32 = 126;
 /// Status of a program that does not make a flush that was to be left out.
 const TOO_FEW_FLUSHES: i32 = 122;
@@ -95,6 +94,12 @@ impl Transcript {
         self.status == 0
     }
 
+    /// The same of a program that has changed `name`, which is not listed.
+    pub fn refused(self, name: &str) -> Transcript {
+        let errors = format!("it makes or changes {name} in its folder, and what has this name there is not listed");
+        Transcript { status: UNLISTED, errors, ..self }
+    }
+
     /// How it ended, in words.
     pub fn end(&self) -> String {
         format!("status {}: {}", self.status, self.errors.trim())
@@ -112,7 +117,6 @@ pub fn run(
 ) -> io::Result<Transcript> {
     mount_scratch()?;
     modules::load(MODULES)?;
-    let before = unlisted();
     let options = stopped.options();
     let (remote, left_out) = match stopped {
         StoppedProcesses::Main => (Remote::listen()?, None),
@@ -160,21 +164,11 @@ pub fn run(
         let errors = format!("it did not end within {seconds} s");
         return Ok(Transcript { lines: output.lines, status: LATE, errors });
     };
-    if let Some(name) = unlisted().into_iter().find(|name| !before.contains(name)) {
-        let errors = format!("it makes {name} in its folder, and what has this name there is never looked at");
-        return Ok(Transcript { lines: output.lines, status: UNLISTED, errors });
-    }
     let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     if let (0, Some(errors)) = (status, calls.as_ref().and_then(Calls::objection)) {
         return Ok(Transcript { lines: Vec::new(), status: TOO_FEW_FLUSHES, errors });
     }
     Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
-}
-
-/// The names in the target's root that are there and are not listed.
-fn unlisted() -> Vec<&'static str> {
-    let is_there = |name: &&str| Path::new(MOUNT_POINT).join(name).symlink_metadata().is_ok();
-    HIDDEN.into_iter().filter(is_there).collect()
 }
 
 /// A file system in memory for what the agent's own root, which is read-only, has no room for.

@@ -18,6 +18,12 @@ struct Observation {
     mount_errno: i32,
     /// Null if it was not asked for.
     tree: Option<Vec<Entry>>,
+    /// Names in the root that are there as they were made, and not in the tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unlisted: Vec<String>,
+    /// What is wrong with the files that fill an aged image.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    aged: String,
     /// Contents are told byte by byte.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bytes: bool,
@@ -41,9 +47,13 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     let repair = fsck(&recover.repair)?;
     let mounted = mount(device, &recover.mount);
     let mut is_mounted = mounted.is_ok();
+    let is_listed = recover.walk && is_mounted;
+    let found = is_listed.then(|| walk(recover)).transpose()?.unwrap_or_default();
     let mut observation = Observation {
         mount_errno: mounted.as_ref().err().map_or(0, errno),
-        tree: tree(recover, mounted.is_ok())?,
+        tree: recover.walk.then_some(found.entries),
+        unlisted: found.unlisted,
+        aged: found.damage,
         bytes: recover.bytes,
         klog: Vec::new(),
         klog_whole: false,
@@ -70,12 +80,4 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
         unmount()?;
     }
     Ok(())
-}
-
-fn tree(recover: &Recover, mounted: bool) -> io::Result<Option<Vec<Entry>>> {
-    match (recover.walk, mounted) {
-        (false, _) => Ok(None),
-        (true, false) => Ok(Some(Vec::new())),
-        (true, true) => walk(recover.map, recover.bytes).map(Some),
-    }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::process::Stdio;
 
-use postcrash_wire::{Message, Operation, Run, Word};
+use postcrash_wire::{Message, Mount, Operation, Run, Word};
 
 use crate::blktrace::Blktrace;
 use crate::held::HeldFiles;
@@ -17,6 +17,7 @@ use crate::operations::perform;
 use crate::program::{self, ProgramEvent, StoppedProcesses, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
+use crate::unlisted::Kept;
 use crate::{commit, mount_refused, TEST_DISK};
 
 /// First word of our messages in a trace of block requests.
@@ -120,21 +121,21 @@ fn on_mount(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()
 
 fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io::Result<()> {
     commit::prepare()?;
-    if !sequence(marks, held, &run.setup, &run.mount.fstype, set_up)? {
+    if !sequence(marks, held, &run.setup, &run.mount, set_up)? {
         return Ok(());
     }
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
     marks.durable()?;
     if run.supervisor.is_empty() {
-        return sequence(marks, held, &run.ops, &run.mount.fstype, recorded).map(|_| ());
+        return sequence(marks, held, &run.ops, &run.mount, recorded).map(|_| ());
     }
     // A checkpoint freezes the file system, which only the agent can do, and only while no box has it.
     for part in run.ops.split_inclusive(|operation| operation.op == Word::Checkpoint) {
         let end = part.iter().rposition(|operation| !operation.op.is_environment()).map_or(0, |last| last + 1);
         let (inside, after) = part.split_at(end);
         let goes_on = (inside.is_empty() || supervised(marks, &run.supervisor, inside)?)
-            && sequence(marks, held, after, &run.mount.fstype, recorded)?;
+            && sequence(marks, held, after, &run.mount, recorded)?;
         if !goes_on {
             break;
         }
@@ -223,13 +224,13 @@ fn sequence(
     marks: &mut ProgressMarks,
     held: &mut HeldFiles,
     operations: &[Operation],
-    fstype: &str,
-    program: fn(&mut ProgressMarks, &Operation) -> io::Result<Transcript>,
+    mount: &Mount,
+    program: fn(&mut ProgressMarks, &Mount, &Operation) -> io::Result<Transcript>,
 ) -> io::Result<bool> {
     for operation in operations {
         marks.started()?;
         if operation.op.is_program() {
-            let transcript = program(marks, operation)?;
+            let transcript = program(marks, mount, operation)?;
             marks.returned(0)?;
             let succeeded = transcript.succeeded();
             marks.transcripts.push(transcript);
@@ -238,7 +239,7 @@ fn sequence(
             }
         } else {
             marks.steady.operation()?;
-            let errno = perform(operation, held, fstype).err().map_or(0, |e| errno(&e)) as u32;
+            let errno = perform(operation, held, &mount.fstype).err().map_or(0, |e| errno(&e)) as u32;
             marks.returned(errno)?;
             if errno != 0 {
                 return Ok(false);
@@ -249,25 +250,37 @@ fn sequence(
 }
 
 /// A program of the set-up: what it says does not matter.
-fn set_up(_: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
-    run_program(operation, &mut |_| Ok(()))
+fn set_up(_: &mut ProgressMarks, mount: &Mount, operation: &Operation) -> io::Result<Transcript> {
+    run_program(operation, mount, true, &mut |_| Ok(()))
 }
 
 /// A program that is recorded. That it runs is one operation. Each line that it says is one that ends when it has been said,
 /// and so is its end.
-fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
+fn recorded(marks: &mut ProgressMarks, mount: &Mount, operation: &Operation) -> io::Result<Transcript> {
     let next = |marks: &mut ProgressMarks| marks.returned(0).and_then(|()| marks.started());
     next(marks)?;
-    run_program(operation, &mut |event| match event {
+    run_program(operation, mount, false, &mut |event| match event {
         ProgramEvent::Line(_) => next(marks),
         ProgramEvent::Call(note) => marks.mailbox.send(&note),
     })
 }
 
-fn run_program(operation: &Operation, tell: &mut dyn FnMut(ProgramEvent) -> io::Result<()>) -> io::Result<Transcript> {
+/// Run the operation's program. It is refused if it changes what is not listed, and in the set-up also if it makes a name
+/// that some targets do not list: nobody would know later who made it.
+fn run_program(
+    operation: &Operation,
+    mount: &Mount,
+    is_set_up: bool,
+    tell: &mut dyn FnMut(ProgramEvent) -> io::Result<()>,
+) -> io::Result<Transcript> {
     let stopped = match operation.op {
         Word::Watch => StoppedProcesses::Main,
         _ => StoppedProcesses::All(left_out::numbers(&operation.name)?),
     };
-    program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)
+    let before = Kept::now(mount);
+    let transcript = program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)?;
+    Ok(match before.changed(mount, is_set_up) {
+        Some(name) if transcript.succeeded() => transcript.refused(name),
+        _ => transcript,
+    })
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::mount::{mount, unmount};
 use crate::sys::errno;
-use crate::walk::LOST_AND_FOUND;
+use crate::unlisted::LOST_AND_FOUND;
 use crate::MOUNT_POINT;
 
 /// Names that workloads do not use.

@@ -8,12 +8,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
 use postcrash_wire::content::told;
+use postcrash_wire::Recover;
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
-use crate::commit::SCRATCH;
 use crate::extents::plain_extents;
 use crate::sys::{check, cstr, errno, open_at};
+use crate::unlisted::Unlisted;
 use crate::{MOUNT_POINT, TEST_DISK};
 
 const ENTRIES_MAX: usize = 100_000;
@@ -22,11 +23,6 @@ const DEPTH_MAX: usize = 64;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Of a tree whose contents are reported byte by byte, so many bytes are read; a report has to fit into the guest's memory.
 const TOLD_BYTES_MAX: u64 = 8 << 20;
-/// Names in the root that are no workload's: our scratch file, a file that nilfs2's mkfs makes, and the folder of the
-/// files that fill aged base images.
-pub const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
-/// A folder that mkfs makes in the root. It is listed only if fsck or recovery have put folders into it.
-pub const LOST_AND_FOUND: &str = "lost+found";
 const XATTR_BYTES_SMALL: usize = 4096;
 /// XATTR_LIST_MAX and XATTR_SIZE_MAX of include/uapi/linux/limits.h.
 const XATTR_BYTES_MAX: usize = 65536;
@@ -55,7 +51,9 @@ pub struct Entry {
     error: Option<i32>,
 }
 
-struct Walker {
+struct Walker<'a> {
+    unlisted: Unlisted<'a>,
+    left_out: Vec<String>,
     /// Whether to say where plain data lies instead of reading it.
     map: bool,
     /// Report bytes as they are.
@@ -67,14 +65,26 @@ struct Walker {
     inodes: HashMap<(u64, u64), usize>,
 }
 
-/// Everything below the mount point, sorted, folders before what they hold. With `map`, plain data is not read. With `bytes`,
-/// what is read is reported as it is, not by where it comes from.
-pub fn walk(map: bool, bytes: bool) -> io::Result<Vec<Entry>> {
+/// What is below the mount point.
+#[derive(Default)]
+pub struct Found {
+    /// Sorted, folders before what they hold.
+    pub entries: Vec<Entry>,
+    /// Names in the root that are there as they were made, and have no entries. Only if contents are reported byte by byte.
+    pub unlisted: Vec<String>,
+    /// What is wrong with the files that fill an aged image, which have no entries. Empty if there is nothing.
+    pub damage: String,
+}
+
+/// Look at everything below the mount point, as the command says.
+pub fn walk(recover: &Recover) -> io::Result<Found> {
     let root = open_at(libc::AT_FDCWD, &cstr(MOUNT_POINT)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
     let mut walker = Walker {
-        map,
-        bytes,
-        left: if bytes { TOLD_BYTES_MAX } else { u64::MAX },
+        unlisted: Unlisted::of(recover),
+        left_out: Vec::new(),
+        map: recover.map,
+        bytes: recover.bytes,
+        left: if recover.bytes { TOLD_BYTES_MAX } else { u64::MAX },
         entries: Vec::new(),
         inodes: HashMap::new(),
     };
@@ -83,10 +93,11 @@ pub fn walk(map: bool, bytes: bool) -> io::Result<Vec<Entry>> {
     entry.read_xattrs(root.as_raw_fd());
     walker.entries.push(entry);
     walker.folder(&root, "", 0);
-    Ok(walker.entries)
+    let damage = walker.unlisted.damage(root.as_raw_fd());
+    Ok(Found { entries: walker.entries, unlisted: walker.left_out, damage })
 }
 
-impl Walker {
+impl Walker<'_> {
     fn folder(&mut self, folder: &OwnedFd, prefix: &str, depth: usize) {
         let names = match names(folder.as_raw_fd()) {
             Ok(names) => names,
@@ -100,7 +111,10 @@ impl Walker {
         }
         for (i, name) in names.iter().enumerate() {
             let text = readable(name.to_bytes());
-            let ours = prefix.is_empty() && HIDDEN.contains(&text.as_str());
+            let ours = prefix.is_empty() && self.unlisted.has(folder.as_raw_fd(), name);
+            if ours && self.bytes {
+                self.left_out.push(text.clone());
+            }
             // Take one entry more than can be reported, so that a cut tree is not mistaken for a whole one.
             if !ours && names.get(i + 1) != Some(name) && self.entries.len() <= ENTRIES_MAX {
                 self.name(folder.as_raw_fd(), name, format!("{prefix}{text}"), depth);
@@ -131,7 +145,6 @@ impl Walker {
                 }
                 self.entries.push(entry);
             }
-            "dir" if entry.path == LOST_AND_FOUND && entry.nlink == 2 => {}
             "dir" => self.subfolder(folder, name, entry, depth),
             "char" | "block" => {
                 entry.target = Some(format!("{}:{}", libc::major(stat.st_rdev), libc::minor(stat.st_rdev)));
@@ -260,7 +273,7 @@ fn disk_bytes() -> io::Result<u64> {
     }
 }
 
-fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
+pub fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
     // SAFETY: the structure is plain data that the kernel fills.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
@@ -270,7 +283,7 @@ fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
 }
 
 /// Names in a folder, sorted, without `.` and `..`.
-fn names(folder: RawFd) -> io::Result<Vec<CString>> {
+pub fn names(folder: RawFd) -> io::Result<Vec<CString>> {
     let mut buffer = vec![0u64; 4096];
     let mut names = Vec::new();
     loop {

@@ -7,6 +7,7 @@ import pytest
 
 from postcrash.apps import Application
 from postcrash.harness.auditing import audit as module
+from postcrash.harness.auditing.unseen import unseen_share
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict
@@ -80,23 +81,29 @@ def recorded(
 @pytest.mark.parametrize(
     ("shapes", "asked", "taken", "ways"),
     [
-        ("aaaaaa", {}, "aa", 1),
-        ("abaaaa", {}, "abaa", 2),
-        ("abacba", {}, "abacba", 3),
-        ("abcdef", {}, "abcdef", 6),
-        ("aaaaaa", {"one_disk": True}, "aa", 1),
-        ("abbbbb", {"one_disk": True}, "abb", 2),
-        ("a.a...", {}, "a.a...", 1),
+        ("aaaaaaaa", {}, "aaaaaa", 1),
+        ("abacbaaa", {}, "abacba", 3),
+        ("abcdefgh", {}, "abcdef", 6),
+        ("aaaaaaaa", {"one_disk": True}, "aaa", 1),
+        ("abbbbbbb", {"one_disk": True}, "abb", 2),
+        ("a.a.....", {}, "a.a...", 1),
     ],
 )
-def test_until_each_recording_is_like_another_one(
+def test_as_often_as_was_asked_for(
     monkeypatch: pytest.MonkeyPatch, shapes: str, asked: dict[str, Any], taken: str, ways: int
 ) -> None:
     """Of what could not be recorded nobody knows what it is like."""
     found, done = recorded(monkeypatch, shapes, recordings=3, **asked)
     assert (found, done.ways) == (taken, ways)
     assert done.recordings == len(taken.replace(".", ""))
+    assert done.unseen == unseen_share(taken.replace(".", ""))
     assert done.verdict is Verdict.HOLDS
+
+
+def test_what_a_later_run_does_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many runs before it were alike."""
+    found, done = recorded(monkeypatch, "a" * 29 + "b", violated="b", recordings=30, one_disk=True)
+    assert (len(found), done.verdict) == (30, Verdict.VIOLATED)
 
 
 def test_a_broken_promise_ends_it_whichever_recording_it_is_of(monkeypatch: pytest.MonkeyPatch) -> None:

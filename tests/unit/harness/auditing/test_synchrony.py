@@ -4,10 +4,12 @@ import base64
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
 from postcrash.apps.protocol import TraceError, unpacked
+from postcrash.apps.protocol.trace import NameSlot
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import find_binary
@@ -27,6 +29,51 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     command = [str(find_binary("postcrash-calls")), str(folder), "-", "sh", "-c", PROGRAM]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
     return ran.stdout.splitlines()
+
+
+def traced(folder: Path, program: str, *there: str) -> list[str]:
+    """What a program says in a folder with these folders in it, and its packed trace."""
+    for name in there:
+        (folder / name).mkdir()
+    command = [str(find_binary("postcrash-calls")), str(folder), "-", "sh", "-c", program]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_names_that_look_like_ours_are_the_programs(tmp_path: Path) -> None:
+    """Only what the harness has put there is left out, and only under its whole name."""
+    there = (".aged", ".aged-data", ".postcrash", "lost+found", "lost+found2")
+    protocol = unpacked(traced(tmp_path, "true >.nilfs", *there))[1]
+    names = {slot.name for slot in protocol.base if isinstance(slot, NameSlot) and slot.folder == protocol.root}
+    assert names == {".aged-data", "lost+found", "lost+found2"}
+    assert [each.slot.name for each in protocol.changes if isinstance(each.slot, NameSlot)] == [".nilfs"]
+
+
+def test_a_program_that_changes_what_is_not_listed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"the program changes \.aged, which is not listed"):
+        unpacked(traced(tmp_path, "rmdir .aged", ".aged"))
+
+
+@pytest.mark.parametrize(
+    ("unlisted", "found", "verdict"),
+    [
+        (("lost+found",), (), Verdict.VIOLATED),
+        ((), ("lost+found",), Verdict.VIOLATED),
+        ((), ("lost+found", "lost+found/f"), Verdict.HOLDS),
+        ((), (), Verdict.VIOLATED),
+    ],
+)
+def test_what_is_in_lost_and_found_is_judged(
+    tmp_path: Path, unlisted: tuple[str, ...], found: tuple[str, ...], verdict: Verdict
+) -> None:
+    said = traced(tmp_path, "true >lost+found/f; echo done", "lost+found")
+    lines = [Operation(SAYS, value=line) for line in said]
+    workload = Workload("w", (), (Operation(WATCH, value="x"), *lines, Operation(ENDS)))
+    entries = [Entry(path, "file" if "/" in path else "dir", inode=number) for number, path in enumerate(found, 2)]
+    observation = Observation(0, Tree([ROOT, *entries]), unlisted=unlisted)
+    durability, order = judges_of_synchrony()
+    assert durability.opinion(History(workload, 3, 2), observation).verdict is verdict
+    is_whole = bool(unlisted or found)
+    assert (order.opinion(History(workload, 3, 2), observation).verdict is Verdict.HOLDS) == is_whole
 
 
 def opinions(said: list[str], outputs: int, files: str, *, ended: bool = False) -> dict[str, Opinion]:

@@ -36,5 +36,5 @@ def test_verdicts_reasons_and_certificates() -> None:
     assert "| git | ? | · |" in lines
     assert "| db\\[a\\|b\\] | xfs | ✗ | a row is lost | f-1 |" in lines
     assert "| git | ext4 | ? | no time |  |" in lines
-    assert sum("| 5 of 7 | 3 | 2 | 1 | 0 |" in line for line in lines) == 3
+    assert sum("| 5 of 7 | 3 | 2 | 1 | 0 | 100% |" in line for line in lines) == 3
     assert "2026-11-22" in page and "    postcrash audit" in lines
