@@ -104,8 +104,7 @@ class Persistence(Enum):
         descriptor for the directory". fdatasync(2) leaves out metadata unless this "is needed in order to allow a
         subsequent data retrieval to be correctly handled", and POSIX fdatasync() asks for synchronized I/O data
         integrity completion, which is defined for reads and writes of data. What a file system does with it all the
-        same, the properties D-fdatasync-dir-* measure. ext4 waits only for the commit in which the directory's size
-        changed last (Linux, fs/ext4/fsync.c and ext4_do_update_inode in fs/ext4/inode.c: i_datasync_tid).
+        same, the properties D-fdatasync-dir-* measure.
         """
         return self in (Persistence.EVERYTHING, Persistence.FILE)
 
