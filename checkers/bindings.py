@@ -50,7 +50,8 @@ class Barrier:
 
     def settles(self, directory: int | None) -> bool:
         """Whether the barrier makes the entries of the directory durable."""
-        return self.is_everything or (self.persistence is Persistence.FILE and self.inode == directory)
+        is_of_names = self.persistence is not None and self.persistence.covers_names
+        return self.is_everything or (is_of_names and self.inode == directory)
 
 
 class Bindings:

@@ -49,7 +49,7 @@ false alarm:
   lost and the write is not, the new bytes stand where the old ones stood. No document orders the two;
 - zero bytes behind the end that a later operation gives the file, up to the end of that block: ext4 and f2fs write them
   before they move the end. In blocks behind it, nobody has a reason to write zeros;
-- entries of a directory after fdatasync of it, which is no "explicit fsync()";
+- entries of a directory after fdatasync of it, which promises none (`Persistence.covers_names`);
 - permission bits, which file systems without them make up.
 
 `link-counts` checks the number of links. Time stamps and preallocated blocks are not observed.

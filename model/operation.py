@@ -90,11 +90,23 @@ class Persistence(Enum):
     FILE = auto()
     """The bytes, the size and the attributes of one file, or the entries of one directory."""
     CONTENT = auto()
-    """The bytes and the size of one file."""
+    """The bytes and the size of one file; of a directory, nothing (`covers_names`)."""
     STORES = auto()
     """Bytes that were stored through a mapping, in a range of one file."""
     OWN = auto()
     """The bytes that the operation writes itself."""
+
+    @property
+    def covers_names(self) -> bool:
+        """Whether the entries of a directory are among this, where the operation is about the directory.
+
+        fdatasync of a directory promises none of its entries. fsync(2): an entry needs "an explicit fsync() on a file
+        descriptor for the directory". fdatasync(2) leaves out metadata unless this "is needed in order to allow a
+        subsequent data retrieval to be correctly handled", and POSIX fdatasync() asks for synchronized I/O data
+        integrity completion, which is defined for reads and writes of data. What a file system does with it all the
+        same, the properties D-fdatasync-dir-* measure.
+        """
+        return self in (Persistence.EVERYTHING, Persistence.FILE)
 
 
 @dataclass(frozen=True, slots=True)

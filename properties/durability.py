@@ -109,6 +109,7 @@ _WAYS = (
     _Way("fsync", "fsync of the file", "fsync {file}"),
     _Way("fdatasync", "fdatasync of the file", "fdatasync {file}"),
     _Way("dir", "fsync of the directory", "fsync {dir}", _NAMES),
+    _Way("fdatasync-dir", "fdatasync of the directory", "fdatasync {dir}", _NAMES),
     _Way("syncfs", "syncfs", "syncfs"),
     _Way("sync", "sync", "sync"),
 )

@@ -459,6 +459,7 @@ _BARRIERS = {
     "fsync": (("fsync",), "file"),
     "fdatasync": (("fdatasync",), "file"),
     "dir": (("fsync",), "dir"),
+    "fdatasync-dir": (("fdatasync",), "dir"),
     "syncfs": (("syncfs",), ""),
     "sync": (("sync",), ""),
 }
@@ -467,7 +468,7 @@ FORMULAS.update(
         f"D-{way}-{thing}": durable(groups, *barriers, of=of)
         for way, (barriers, of) in _BARRIERS.items()
         for thing, groups in _THINGS.items()
-        if way != "dir" or thing in ("name", "rename", "link")
+        if of != "dir" or thing in ("name", "rename", "link")
     }
 )
 FORMULAS["D-return-data"] = durable(words(*UNMAPPED))

@@ -129,6 +129,10 @@ class Calls:
         """Calls of truncate."""
         return [step for step in self.steps if step.call in ("truncate", "ftruncate") and self.changes(step)]
 
+    def is_file(self, name: Change) -> bool:
+        """Whether a name is given to a file."""
+        return name.value in self.protocol.inodes and self.protocol.inodes[int(name.value)].type == "file"
+
     def file(self, step: Step) -> int:
         """The file that a write concerns; of several, the first."""
         return next(change.slot.inode for change in self.changes(step) if not isinstance(change.slot, NameSlot))
@@ -221,7 +225,7 @@ def _is_covered(calls: Calls, change: Change, step: Step) -> bool:
 
 def _covers_change(calls: Calls, flushed: FlushedRange, change: Change, step: Step) -> bool:
     """Whether what a flush makes durable includes the change. Of a range, sizes are left to `_reaches`."""
-    if flushed.inode != owner_of(change):
+    if flushed.inode != owner_of(change) or (isinstance(change.slot, NameSlot) and not step.covers_names):
         return False
     if flushed.end is None:
         return True
@@ -361,15 +365,26 @@ def _flushed_name(is_new: Callable[[Step], bool], *flushes: str) -> Implications
     def implications(calls: Calls) -> Iterator[Implication]:
         for step in calls.directory:
             for change in calls.names(step):
-                is_file = (
-                    change.value in calls.protocol.inodes and calls.protocol.inodes[int(change.value)].type == "file"
-                )
-                if is_file and is_new(step):
+                if calls.is_file(change) and is_new(step):
                     for flush in calls.steps[step.number + 1 :]:
                         if calls.has_changed(change.slot, change.index + 1, flush.first):
                             break
                         if flush.call in flushes and any(each.inode == change.value for each in flush.durable):
                             yield Implication(frozenset(), frozenset({change.index}), flush.number)
+
+    return implications
+
+
+def _flushed_entry(is_new: Callable[[Step], bool], flush: str) -> Implications:
+    """This call, of a directory, makes the names of files durable that a selected step had put into it."""
+
+    def implications(calls: Calls) -> Iterator[Implication]:
+        for step in calls.directory:
+            named = [each for each in calls.names(step) if is_new(step) and calls.is_file(each)]
+            for change, after in product(named, calls.steps[step.number + 1 :]):
+                is_of_it = after.call == flush and any(each.inode == owner_of(change) for each in after.durable)
+                if is_of_it and change.index < after.known:
+                    yield Implication(frozenset(), frozenset({change.index}), after.number)
 
     return implications
 
@@ -461,6 +476,9 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("D-fsync-link", _flushed_name(links, "fsync")),
     Assumption("D-fdatasync-rename", _flushed_name(_renames, "fdatasync")),
     Assumption("D-fdatasync-link", _flushed_name(links, "fdatasync")),
+    Assumption("D-fdatasync-dir-name", _flushed_entry(_creates, "fdatasync")),
+    Assumption("D-fdatasync-dir-rename", _flushed_entry(_renames, "fdatasync")),
+    Assumption("D-fdatasync-dir-link", _flushed_entry(links, "fdatasync")),
 )
 """The properties of the catalogue that say something of names, sizes and blocks, in the order of the tables."""
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, BinaryIO, Literal, TypeAlias
 import pydantic
 from pydantic import ConfigDict, Field
 
+from postcrash.model import FORMS
 from postcrash.model.argument import UNLISTED
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES
@@ -151,6 +152,12 @@ class Step:
     said: tuple[str, ...]
     known: int
     stack: tuple[Frame, ...] = ()
+
+    @property
+    def covers_names(self) -> bool:
+        """Whether the entries of a directory that it makes durable are part of this, as documents have it."""
+        persistence = FORMS[self.call].persistence if self.call in FORMS else None
+        return persistence is None or persistence.covers_names
 
     @property
     def places(self) -> tuple[str, ...]:

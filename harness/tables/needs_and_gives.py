@@ -28,7 +28,8 @@ def promised_to(protocol: Protocol) -> tuple[str, ...]:
             call = "syncfs" if step.call == "syncfs" else "sync"
             names |= dict.fromkeys(f"D-{call}-{what}" for what in (*of_files, *of_names))
         elif any(each.inode in directories for each in step.durable):
-            names |= dict.fromkeys(("D-dir-name", "D-dir-rename", "D-dir-link"))
+            of_entries = ("D-dir-name", "D-dir-rename", "D-dir-link") if step.covers_names else ()
+            names |= dict.fromkeys(of_entries)
         elif step.call in ("fsync", "fdatasync"):
             names |= dict.fromkeys(f"D-{step.call}-{what}" for what in of_files)
         elif step.durable:

@@ -156,6 +156,10 @@ ROWS = [
     # An fsync of a file is none of its directory, and the other way round.
     ("D-dir-name", "", "creat a; fsync a", "", True, False),
     ("D-dir-name", "", "creat a; fsync .", "", False, True),
+    ("D-fdatasync-dir-name", "", "creat a; fdatasync .", "", False, True),
+    ("D-fdatasync-dir-name", "", "creat a; fsync .", "", True, False),
+    ("D-fdatasync-dir-rename", "creat a", "rename a b; fdatasync .", "a", False, True),
+    ("D-fdatasync-dir-link", "creat a", "link a b; fdatasync .", "a", False, True),
     ("D-fsync-name", "", "creat a; fsync .", "", True, False),
     ("D-fsync-name", "", "creat a; fsync a", "", False, True),
     ("D-fsync-rename", "creat b", "rename b a; fsync .", "b", True, False),

@@ -17,7 +17,7 @@ use crate::operations::perform;
 use crate::program::{self, ProgramEvent, StoppedProcesses, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
-use crate::unlisted::Kept;
+use crate::unlisted::ProtectedNames;
 use crate::{commit, mount_refused, TEST_DISK};
 
 /// First word of our messages in a trace of block requests.
@@ -277,7 +277,7 @@ fn run_program(
         Word::Watch => StoppedProcesses::Main,
         _ => StoppedProcesses::All(left_out::numbers(&operation.name)?),
     };
-    let before = Kept::now(mount);
+    let before = ProtectedNames::now(mount);
     let transcript = program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)?;
     Ok(match before.changed(mount, is_set_up) {
         Some(name) if transcript.succeeded() => transcript.refused(name),

@@ -48,6 +48,42 @@ pub fn open(path: &str, flags: i32) -> io::Result<OwnedFd> {
     open_at(libc::AT_FDCWD, &cstr(path)?, flags)
 }
 
+pub fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
+    // SAFETY: the structure is plain data that the kernel fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        check(libc::fstatat(folder, name.as_ptr(), &mut stat, flags))?;
+        Ok(stat)
+    }
+}
+
+/// Names in a folder, sorted, without `.` and `..`.
+pub fn names(folder: RawFd) -> io::Result<Vec<CString>> {
+    let mut buffer = vec![0u64; 4096];
+    let mut names = Vec::new();
+    loop {
+        let bytes = std::mem::size_of_val(&buffer[..]);
+        // SAFETY: the buffer's length is given.
+        let filled = check(unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), bytes) })?;
+        if filled == 0 {
+            names.sort();
+            return Ok(names);
+        }
+        let mut at = 0;
+        while at < filled as usize {
+            // SAFETY: the kernel wrote whole records. d_reclen leads to the next record, and d_name is a C string.
+            unsafe {
+                let record = buffer.as_ptr().cast::<u8>().add(at).cast::<libc::dirent64>();
+                let name = CStr::from_ptr((&raw const (*record).d_name).cast());
+                if name != c"." && name != c".." {
+                    names.push(name.to_owned());
+                }
+                at += usize::from((*record).d_reclen);
+            }
+        }
+    }
+}
+
 pub fn power_off() -> ! {
     // SAFETY: plain numbers.
     unsafe {

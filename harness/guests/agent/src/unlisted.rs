@@ -2,8 +2,8 @@
 //!
 //! A name alone does not tell: a program may have a folder `lost+found` or `.aged` of its own, which is listed like any other.
 //! So a name is left out only where mkfs or the harness makes it, and only as it was made: a `lost+found` with something in
-//! it is listed. A program that changes what is left out is refused (`Kept`), so no crash state of an accepted run has a
-//! program's own file there.
+//! it is listed. A program that changes what is left out is refused (`ProtectedNames`), so no crash state of an accepted
+//! run has a program's own file there.
 //!
 //! Not checked: what the files of an aged image hold. To read 7 to 200 MiB in each recovery would take longer than all else.
 
@@ -16,8 +16,7 @@ use std::path::Path;
 use postcrash_wire::{AgedFiles, Mount, Recover};
 
 use crate::commit::SCRATCH;
-use crate::sys::{cstr, open_at};
-use crate::walk::{names, stat_at};
+use crate::sys::{cstr, names, open_at, stat_at};
 use crate::MOUNT_POINT;
 
 /// A file that mkfs.nilfs2 makes.
@@ -36,7 +35,7 @@ const EXT_HELPER: &str = "fuse2fs";
 const STAT_BLOCK_BYTES: u64 = 512;
 
 /// Which names of the root are left out of trees.
-pub struct Unlisted<'a> {
+pub struct HiddenNames<'a> {
     /// Whether what is left out is looked at. Workloads cannot name it, so it is not if nothing but a workload can change it.
     is_looked_at: bool,
     has_lost_and_found: bool,
@@ -44,9 +43,9 @@ pub struct Unlisted<'a> {
     aged: Option<&'a AgedFiles>,
 }
 
-impl<'a> Unlisted<'a> {
+impl<'a> HiddenNames<'a> {
     pub fn of(recover: &'a Recover) -> Self {
-        Unlisted {
+        HiddenNames {
             is_looked_at: recover.bytes || !recover.repair.is_empty(),
             has_lost_and_found: is_ext(&recover.mount),
             has_nilfs: recover.mount.fstype == NILFS_TYPE,
@@ -132,7 +131,7 @@ fn file_damage(folder: RawFd, name: &str, bytes: u64) -> Result<(), String> {
 
 /// What must be the same before and after a program: what is left out of trees, and which folder `lost+found` is.
 #[derive(PartialEq)]
-pub struct Kept(BTreeMap<String, Option<Identity>>);
+pub struct ProtectedNames(BTreeMap<String, Option<Identity>>);
 
 #[derive(PartialEq)]
 struct Identity {
@@ -144,8 +143,8 @@ struct Identity {
     state: Option<(u32, i64, i64, i64)>,
 }
 
-impl Kept {
-    pub fn now(mount: &Mount) -> Kept {
+impl ProtectedNames {
+    pub fn now(mount: &Mount) -> ProtectedNames {
         let made_by_mkfs = |folder: &Identity| is_ext(mount) && folder.inode == MADE_BY_MKFS;
         let lost_and_found = identity(LOST_AND_FOUND, false).filter(made_by_mkfs);
         let mut kept = BTreeMap::from([(LOST_AND_FOUND.to_owned(), lost_and_found)]);
@@ -157,12 +156,12 @@ impl Kept {
             let identity = identity(&path, true);
             (path, identity)
         }));
-        Kept(kept)
+        ProtectedNames(kept)
     }
 
     /// What is no longer as it was. Of names that were not there, only those that `must_be_free` count.
     pub fn changed(&self, mount: &Mount, must_be_free: bool) -> Option<&str> {
-        let now = Kept::now(mount);
+        let now = ProtectedNames::now(mount);
         let is_changed = |(path, before): &(&String, &Option<Identity>)| {
             let is_ours = before.is_some() || (must_be_free && path.as_str() != LOST_AND_FOUND);
             is_ours && now.0.get(*path).unwrap_or(&None) != *before

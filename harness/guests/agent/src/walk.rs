@@ -1,7 +1,7 @@
 //! Read the recovered tree, with as few system calls as possible.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -13,8 +13,8 @@ use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
 use crate::extents::plain_extents;
-use crate::sys::{check, cstr, errno, open_at};
-use crate::unlisted::Unlisted;
+use crate::sys::{check, cstr, errno, names, open_at, stat_at};
+use crate::unlisted::HiddenNames;
 use crate::{MOUNT_POINT, TEST_DISK};
 
 const ENTRIES_MAX: usize = 100_000;
@@ -52,7 +52,7 @@ pub struct Entry {
 }
 
 struct Walker<'a> {
-    unlisted: Unlisted<'a>,
+    unlisted: HiddenNames<'a>,
     left_out: Vec<String>,
     /// Whether to say where plain data lies instead of reading it.
     map: bool,
@@ -80,7 +80,7 @@ pub struct Found {
 pub fn walk(recover: &Recover) -> io::Result<Found> {
     let root = open_at(libc::AT_FDCWD, &cstr(MOUNT_POINT)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
     let mut walker = Walker {
-        unlisted: Unlisted::of(recover),
+        unlisted: HiddenNames::of(recover),
         left_out: Vec::new(),
         map: recover.map,
         bytes: recover.bytes,
@@ -270,42 +270,6 @@ fn disk_bytes() -> io::Result<u64> {
     match BYTES.get() {
         Some(bytes) => Ok(*bytes),
         None => File::open(TEST_DISK)?.seek(SeekFrom::End(0)).map(|bytes| *BYTES.get_or_init(|| bytes)),
-    }
-}
-
-pub fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
-    // SAFETY: the structure is plain data that the kernel fills.
-    unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        check(libc::fstatat(folder, name.as_ptr(), &mut stat, flags))?;
-        Ok(stat)
-    }
-}
-
-/// Names in a folder, sorted, without `.` and `..`.
-pub fn names(folder: RawFd) -> io::Result<Vec<CString>> {
-    let mut buffer = vec![0u64; 4096];
-    let mut names = Vec::new();
-    loop {
-        let bytes = std::mem::size_of_val(&buffer[..]);
-        // SAFETY: the buffer's length is given.
-        let filled = check(unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), bytes) })?;
-        if filled == 0 {
-            names.sort();
-            return Ok(names);
-        }
-        let mut at = 0;
-        while at < filled as usize {
-            // SAFETY: the kernel wrote whole records. d_reclen leads to the next record, and d_name is a C string.
-            unsafe {
-                let record = buffer.as_ptr().cast::<u8>().add(at).cast::<libc::dirent64>();
-                let name = CStr::from_ptr((&raw const (*record).d_name).cast());
-                if name != c"." && name != c".." {
-                    names.push(name.to_owned());
-                }
-                at += usize::from((*record).d_reclen);
-            }
-        }
     }
 }
 

@@ -16,6 +16,7 @@ AND_B = f"{A}; put('b', 'o' * 8192)"
 SAID = "print(1, flush=True)"
 B_LATER = "'b' not in f or "
 FLUSH = "(os.open('c', os.O_RDONLY)); print(1, flush=True)"
+FLUSH_FOLDER = "os.fdatasync(os.open('.', os.O_RDONLY)); print(1, flush=True)"
 MAPPED = "m = mmap.mmap(os.open('a', os.O_RDWR), 8192); "
 
 # the property, set-up, program, what must be: not without the property, but with it
@@ -61,6 +62,9 @@ NEEDED = [
     ("D-fsync-link", A, f"os.link('a', 'c'); os.fsync{FLUSH}", "not said or 'c' in f"),
     ("D-fdatasync-rename", A, f"os.rename('a', 'c'); os.fdatasync{FLUSH}", "not said or 'c' in f"),
     ("D-fdatasync-link", A, f"os.link('a', 'c'); os.fdatasync{FLUSH}", "not said or 'c' in f"),
+    ("D-fdatasync-dir-name", "", f"put('b', ''); {FLUSH_FOLDER}", "not said or 'b' in f"),
+    ("D-fdatasync-dir-rename", A, f"os.rename('a', 'c'); {FLUSH_FOLDER}", "not said or 'c' in f"),
+    ("D-fdatasync-dir-link", A, f"os.link('a', 'c'); {FLUSH_FOLDER}", "not said or 'c' in f"),
 ]
 
 
@@ -150,6 +154,14 @@ PROMISED = [
 def test_what_a_flush_of_a_part_promises(traced: Traced, before: str, program: str, condition: str) -> None:
     found = is_enough(traced(program, before), judge(condition), SearchLimits(), frozenset())
     assert isinstance(found, EnoughSet) and found.is_complete
+
+
+def test_fsync_of_a_folder_promises_its_names_and_fdatasync_does_not(traced: Traced) -> None:
+    """As the checker `durability` has it."""
+    for call, kind in (("fsync", EnoughSet), ("fdatasync", BadFolder)):
+        program = f"put('b', ''); os.{call}(os.open('.', os.O_RDONLY)); {SAID}"
+        found = is_enough(traced(program, ""), judge("not said or 'b' in f"), SearchLimits(), frozenset())
+        assert isinstance(found, kind), call
 
 
 def test_a_call_that_may_do_several_things_is_not_atomic(traced: Traced) -> None:
