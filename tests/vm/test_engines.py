@@ -118,7 +118,9 @@ def test_one_table_for_several_kernels(image: Kernel, tmp_path: Path) -> None:
         "1",
         "--one-disk",
     )
-    written = postcrash(tmp_path, "characterize", *asked, "--json", "matrix.json", "--markdown", "matrix.md")
+    written = postcrash(
+        tmp_path, "characterize", *asked, "--guests", "1", "--json", "matrix.json", "--markdown", "matrix.md"
+    )
     assert written.returncode == 0, written.stderr
     matrix = json.loads((tmp_path / "matrix.json").read_text())
     first, second = matrix["kernels"]
