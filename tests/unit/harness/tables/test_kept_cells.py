@@ -24,7 +24,18 @@ def test_a_cell_is_kept_until_a_file_that_a_command_names_changes(tmp_path: Path
         store=SimpleNamespace(folder=tmp_path),
     )
     target, kept = target_named("xfs"), KeptCells(session, Exploration(), SearchLimits(1, 1))
-    cell = NeedsCell("mine", "xfs", Verdict.HOLDS, Verdict.HOLDS, "", (), 1, 1, 1, "")
+    cell = NeedsCell(
+        application="mine",
+        target="xfs",
+        real=Verdict.HOLDS,
+        modelled=Verdict.HOLDS,
+        because="",
+        lacking=(),
+        states=1,
+        recoveries=1,
+        folders=1,
+        finding="",
+    )
     kept.keep(application, target, cell)
     assert kept.cell(application, target) == cell
     script.write_text("echo two")
