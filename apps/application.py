@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -108,7 +109,7 @@ class Application:
 
     def build_command(self, made: Path) -> str:
         """What builds the application into the folder `made`. Errors as `with_parameters`."""
-        return self._filled(self.build, self._places() | {BUILT: str(made)})
+        return self._filled(self.build, self._places() | {BUILT: shlex.quote(str(made))})
 
     def with_parameters(self, chosen: Mapping[str, str]) -> "Application":
         """The application with a value for each parameter, the default where none is chosen.
@@ -138,8 +139,12 @@ class Application:
         return [self.with_parameters({**given, **dict(zip(left, values, strict=True))}) for values in combinations]
 
     def _places(self) -> dict[str, str]:
-        """The folders that commands can name."""
-        return {name: str(path) for name, path in ((HERE, self.folder), (BUILT, self.built)) if path is not None}
+        """The folders that commands can name, as words of a shell."""
+        return {
+            name: shlex.quote(str(path))
+            for name, path in ((HERE, self.folder), (BUILT, self.built))
+            if path is not None
+        }
 
     def _filled(self, command: str, values: Mapping[str, str]) -> str:
         def value_of(match: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ A finding has the commands of its application with the folders of the machine on
 """
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,5 +51,6 @@ def portable(application: Application) -> tuple[object, ...]:
     commands = [application.run, application.check]
     for word, folder in (("{built}", application.built), ("{here}", application.folder)):
         if folder is not None:
-            commands = [command.replace(str(folder), word) for command in commands]
+            for place in (shlex.quote(str(folder)), str(folder)):
+                commands = [command.replace(place, word) for command in commands]
     return application.name, *commands, *(getattr(application, name) for name in CHECK_LIMITS)

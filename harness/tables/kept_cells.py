@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import shlex
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +16,7 @@ from postcrash.harness.auditing.audit import workload_of
 from postcrash.harness.auditing.judge import about
 from postcrash.harness.examination.campaign import tool_digest
 from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.kept_file import KeptFile
 from postcrash.harness.session import Session
 from postcrash.reports.tables.needs import NeedsCell
@@ -24,7 +27,10 @@ CELLS = "needs.json"
 
 
 class KeptCells:
-    """The cells in a store, by what was asked for them. The files that a program reads are not among that."""
+    """The cells in a store, by what was asked for them.
+
+    The programs and files that an application's commands name are among that. What these read in turn is not.
+    """
 
     def __init__(self, session: Session, how: Exploration, limits: SearchLimits) -> None:
         self._session, self._how, self._limits = session, how, limits
@@ -49,8 +55,25 @@ class KeptCells:
             *(target.digest(), session.base(target.with_inodes(application.inodes)).id),
             *(repr(self._how), repr(self._limits)),
             *(json.dumps(about(application)), workload_of(application).to_text()),
+            *(f"{file} {content_digest(file)}" for file in files_named(application)),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def files_named(application: Application) -> list[Path]:
+    """The application's programs, and the files that its commands name by their paths."""
+    commands = (application.set_up, application.run, application.check, application.recover)
+    words = (word for command in commands for word in _words(command))
+    return sorted(
+        {Path(word) for word in (*application.programs, *words) if os.path.isabs(word) and os.path.isfile(word)}
+    )
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # the shell will say what is wrong with it
+        return command.split()
 
 
 def _with(key: str, cell: NeedsCell) -> Callable[[dict[str, NeedsCell]], dict[str, NeedsCell]]:

@@ -135,7 +135,14 @@ def test_what_only_some_runs_do_wrong_is_found(audit: Audit, tmp_path: Path) -> 
     """The program flushes its file in every second run. 30 runs all do so once in a thousand million times."""
     (tmp_path / "careless.py").write_text(CARELESS)
     check = "! grep -q done $POSTCRASH_ACKNOWLEDGED || grep -q kept f"
-    given = ("--run", f"{sys.executable} {tmp_path}/careless.py", "--check", check, "--target", "ext4-current")
+    given = (
+        "--run",
+        f"{shlex.quote(sys.executable)} {tmp_path}/careless.py",
+        "--check",
+        check,
+        "--target",
+        "ext4-current",
+    )
     ran = audit(*given, "--one-disk", "--recordings", "30", "--json", "-")
     (done,) = json.loads(ran.stdout)["audits"]
     assert done["verdict"] == "violated"
@@ -487,7 +494,14 @@ print("done", flush=True)
 def test_a_call_in_which_its_process_is_killed_never_returns(audit: Audit, tmp_path: Path) -> None:
     (tmp_path / "killed.py").write_text(ENDED_IN_A_CALL)
     check = "! grep -q done $POSTCRASH_ACKNOWLEDGED"
-    given = ("--run", f"{sys.executable} {tmp_path}/killed.py", "--check", check, "--target", "ext4-current")
+    given = (
+        "--run",
+        f"{shlex.quote(sys.executable)} {tmp_path}/killed.py",
+        "--check",
+        check,
+        "--target",
+        "ext4-current",
+    )
     done = json.loads(audit(*given, "--one-disk", "--recordings", "1", "--json", "-").stdout)["audits"][0]
     calls = told_of(audit, done["disks"][0]["findings"][0]["id"])
     assert ('openat("fifo", O_WRONLY|O_CREAT)', "never returns") in calls

@@ -80,7 +80,7 @@ def test_it_runs_in_an_empty_environment(dist: Path, pattern: str, tmp_path: Pat
         "--target",
         "ext4-current",
         "--property",
-        "P5",
+        "P4",
         "--json",
         "table.json",
         "--html",

@@ -107,7 +107,8 @@ def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> No
 def test_one_table_for_several_kernels(image: Kernel, tmp_path: Path) -> None:
     name = image.path.parent.name
     (tmp_path / "other.toml").write_text('like = "ext4-current"\nname = "other"\nfstype = "nosuchfs"\n')
-    asked = ("--kernel", f"6.1,{name}", "--fs", "ext4-nodelalloc,other.toml", "--property", "P4", "--guests", "1")
+    targets = ("--kernel", f"6.1,{name}", "--fs", "ext4-nodelalloc,other.toml")
+    asked = (*targets, "--property", "P4", "--one-disk", "--guests", "1")
     written = postcrash(tmp_path, "characterize", *asked, "--json", "matrix.json", "--markdown", "matrix.md")
     assert written.returncode == 0, written.stderr
     matrix = json.loads((tmp_path / "matrix.json").read_text())

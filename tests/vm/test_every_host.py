@@ -49,7 +49,7 @@ class Bare(Uml):
 def table(folder: Path) -> list[tuple[str, ...]]:
     """Three cells of the table. Their counts differ from run to run."""
     folder.mkdir()
-    arguments = ("--target", "ext4-current", "--property", "P2,P3,P5", "--json", "-")
+    arguments = ("--target", "ext4-current", "--property", "P2,P3,P5", "--one-disk", "--json", "-")
     ran = postcrash(folder, "characterize", *arguments)
     assert ran.returncode == 1, ran.stderr
     cells = json.loads(ran.stdout)["cells"]

@@ -1,6 +1,7 @@
 """External synchrony: whether what a program says is true, on file systems that do not promise it."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ send(9); os.close(os.open("f", os.O_CREAT)); send(7000); os.sync()
 
 def test_what_was_sent_to_a_port_where_nobody_listens_is_not_what_arrived(tmp_path: Path) -> None:
     (tmp_path / "lost.py").write_text(LOST)
-    found = told(tmp_path, "--run", f"{sys.executable} -S {tmp_path}/lost.py", "--target", "ext4-current")
+    found = told(tmp_path, "--run", f"{shlex.quote(sys.executable)} -S {tmp_path}/lost.py", "--target", "ext4-current")
     assert found["external-durability"]["verdict"] == "violated"
 
 

@@ -1,5 +1,6 @@
 """Applications as files: what is taken, and one clear error for what is not."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def test_parameters_are_put_into_commands(tmp_path: Path) -> None:
     assert application.name == "mine[mode=b,level=1]"
     assert application.run == f"sh {tmp_path}/run.sh b"
     assert application.check == "check b 1"
+
+
+def test_a_folder_whose_name_has_blanks_stays_one_word(tmp_path: Path) -> None:
+    folder = tmp_path / "it's a folder"
+    folder.mkdir()
+    application = replace(load_application(written(folder, TEXT)), built=folder / "built", build="make {here} {built}")
+    assert shlex.split(application.with_parameters({}).run) == ["sh", f"{folder}/run.sh", "a"]
+    assert shlex.split(application.build_command(folder / "new")) == ["make", str(folder), f"{folder}/new"]
 
 
 def test_there_is_a_variant_for_each_combination(tmp_path: Path) -> None:

@@ -14,16 +14,17 @@ from postcrash.harness.errors import UsageError
 SET = {"synchronous": "off"}
 
 
-def elsewhere(application: Application) -> Application:
+def elsewhere(application: Application, folder: Path = Path("/elsewhere")) -> Application:
     """The application as a finding of another machine tells it."""
-    built = Path("/elsewhere/built") if application.build else None
-    told: Any = about(replace(application, folder=Path("/elsewhere/catalogue"), built=built).with_parameters({}))
+    built = folder / "built" if application.build else None
+    told: Any = about(replace(application, folder=folder / "catalogue", built=built).with_parameters({}))
     return Application(**told)
 
 
-def test_each_application_is_known_with_the_folders_of_this_machine() -> None:
+@pytest.mark.parametrize("folder", ["/elsewhere", "/elsewhere with blanks"])
+def test_each_application_is_known_with_the_folders_of_this_machine(folder: str) -> None:
     for application in applications():
-        told = elsewhere(application)
+        told = elsewhere(application, Path(folder))
         found = catalogued(told)
         assert found is not None, application.name
         assert found.name == told.name

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def block(language: str) -> str:
 
 
 def test_the_document_s_example_is_what_comes_out(tmp_path: Path) -> None:
-    (tmp_path / "postcrash").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND[2]}" "$@"\n')
+    (tmp_path / "postcrash").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{COMMAND[2]}" "$@"\n')
     (tmp_path / "postcrash").chmod(0o755)
     script = "".join(line for line in block("sh").splitlines(keepends=True) if "check" not in line)
     script = script.replace("-o save.ops", "-o save.ops --keep strace.out")
