@@ -86,3 +86,21 @@ def test_a_configuration_of_mke2fs_counts(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "own.conf").write_text("[defaults]\nbase_features = sparse_super,filetype\n")
     monkeypatch.setenv("MKE2FS_CONFIG", str(tmp_path / "own.conf"))
     assert base_image(target, images).id != usual.id
+
+
+def test_a_mkfs_that_fails_says_why_and_not_what_its_usage_is(tmp_path: Path) -> None:
+    target = target_named("xfs")
+    with pytest.raises(BaseImageError, match=r"failed: .*[Ll]og size"):
+        base_image(replace(target, mkfs=(*target.mkfs, "-l", "size=16m")), tmp_path)
+    with pytest.raises(BaseImageError, match=r"false failed: exit code 1"):
+        base_image(replace(target, after_mkfs=("false",)), tmp_path)
+
+
+def test_an_image_may_be_changed_once_it_is_made(tmp_path: Path) -> None:
+    plain = target_named("ext4-current")
+    changed = replace(plain, after_mkfs=("/sbin/debugfs", "-w", "-R", "set_super_value volume_name changed"))
+    first, second = (base_image(target, tmp_path).path for target in (plain, changed))
+    assert first != second
+    assert (b"changed" in first.read_bytes()[:4096], b"changed" in second.read_bytes()[:4096]) == (False, True)
+    with pytest.raises(BaseImageError, match="false with a word failed: "):
+        base_image(replace(plain, after_mkfs=("false", "with", "a", "word")), tmp_path)
