@@ -15,6 +15,7 @@ def next_steps(run: GateRun, command: str = "postcrash") -> Iterator[str]:
     """The lines; none if nothing is broken but what the baseline accepts.
 
     `command` is how postcrash was called, with its store. A shard says nothing about accepting: the whole gate does.
+    Neither does a gate whose names have characters that cannot be shown, and so not be pasted.
     """
     broken = [group.shown for group in cause_groups(run) if group.shown.sort == "violated"]
     found = [failure.finding for failure in broken if failure.finding]
@@ -22,7 +23,8 @@ def next_steps(run: GateRun, command: str = "postcrash") -> Iterator[str]:
         yield "next, to see how the first failure comes about, and to report it:"
         yield f"    {command} explain {found[0]}"
         yield f"    {command} report {found[0]}"
-    if broken and len(run.shards) == 1 and run.shards[0] == "1/1":
+    can_be_shown = all(name.isprintable() for name in (run.file, *run.names))
+    if broken and run.shards == ("1/1",) and can_be_shown:
         yield from _accepting(run, command, sum(failure.is_upstream for failure in broken), len(broken))
 
 
