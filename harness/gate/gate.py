@@ -21,12 +21,12 @@ from postcrash.harness.gate.baseline import (
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.follow_up import FollowUp
+from postcrash.harness.gate.known_findings import with_upstream
 from postcrash.harness.gate.left_open import LeftOpen
 from postcrash.harness.gate.planning import PlannedPart, Planner
 from postcrash.harness.gate.rounds import Runner
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.harness.gate.turns import Following, run_in_turns
-from postcrash.harness.gate.upstream import with_upstream
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.harness.session import Session

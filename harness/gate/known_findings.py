@@ -17,7 +17,7 @@ lost writes, and the smallest workload but for its names. A larger workload may 
 so as long as the smallest is not known, the failure is not known either.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,11 +26,15 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from postcrash.harness.gate.baseline import KernelRange
-from postcrash.harness.hunting.causes import Cause, paths_of
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.gate.running import workload_in
+from postcrash.harness.hunting.causes import Cause, cause_of, paths_of
 from postcrash.model import Operation, Workload, parse_workload
 from postcrash.model.operation import PATHS, on_path
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.validation import read_toml
+from postcrash.reports.gate.run import Failure, Part
+from postcrash.reports.store.store import NotInStoreError, Store
 
 FILE = Path(__file__).with_name("known_findings.toml")
 PAGES = "docs/findings"
@@ -106,3 +110,24 @@ def _renamed(operation: Operation, names: Mapping[str, str]) -> Operation:
 
 def _names(workload: Workload) -> Iterator[str]:
     return (name for each in workload.operations for path in paths_of(each) for name in path.split("/"))
+
+
+def with_upstream(parts: Sequence[Part], planned: Sequence[PlannedPart], store: Store) -> tuple[Part, ...]:
+    """The parts, in which each failure that is known upstream has its page. What applications lose has none."""
+    return tuple(
+        part
+        if plan.application is not None
+        else part.model_copy(update={"failures": tuple(_told(failure, part, plan, store) for failure in part.failures)})
+        for part, plan in zip(parts, planned, strict=True)
+    )
+
+
+def _told(failure: Failure, part: Part, planned: PlannedPart, store: Store) -> Failure:
+    if not failure.finding:
+        return failure
+    try:
+        finding = store.finding(failure.finding)
+    except NotInStoreError:
+        return failure
+    page = page_of(part.target, part.kernel, part.model, cause_of(finding), workload_in(planned, finding))
+    return failure.model_copy(update={"upstream": page})

@@ -171,7 +171,9 @@ def hunt(
     with opened(session, expected, target, how) as expected:
         plan = replace(_plan(session, target, expected, how, kinds), enough=None if promised else ENOUGH)
         turns = Turns(None if seconds_max is None else started + seconds_max)
-        hunted, told, seconds = _in_turns(session, selection, plan, guests, fresh, minimize, turns)
+        hunted, told, seconds = _in_turns(
+            session, selection, plan, turns, guests=guests, fresh=fresh, minimize=minimize
+        )
         write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
         if json_file != "-":
             print_hunted(selection, plan, expected, hunted, told, seconds)
@@ -184,10 +186,11 @@ def _in_turns(
     session: Session,
     selection: Selection | RandomSelection,
     plan: Plan,
+    turns: Turns,
+    *,
     guests: int | None,
     fresh: bool,
     minimize: bool,
-    turns: Turns,
 ) -> tuple[HuntResult, list[GroupSummary], float]:
     """What the hunt found, and for how many seconds it explored. If the hunt is `fresh`, it has one turn only."""
     seconds, is_first = 0.0, True
