@@ -34,8 +34,6 @@ def print_gate(run: GateRun, console: Console, command: str = "postcrash") -> No
         _print_failed(number, group, console)
     if violated:
         console.rule()
-    for line in next_steps(run, command):
-        _print(line, console)
     others = [group for group in groups if group.shown.sort != "violated"]
     lines = [
         *(line for group in others for line in _listed(group)),

@@ -33,7 +33,7 @@ def test_the_findings_of_6_1_can_be_recognised() -> None:
     assert unmeasured <= {page.name for page in finding_pages() if page.sign("6.1") != "✗"} | UNMEASURED
 
 
-UNMEASURED = {"f2fs-fsync-stale-bytes", "reiserfs-direct-write-not-fsynced"}
+UNMEASURED = {"f2fs-fsync-stale-bytes"}
 """Pages of findings of 6.1 whose smallest workload there was no time to look for."""
 
 

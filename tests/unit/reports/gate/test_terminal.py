@@ -25,6 +25,7 @@ def test_findings_then_parts_then_the_verdict_then_what_comes_next(mixed: GateRu
         '    postcrash gate --accept "not looked into yet"',
     ]
     lines = lines[: verdict + 1]
+    assert not [line for line in lines if line.startswith("next")]
     assert lines[0].strip("─ ") == "1 · P5 · 15 workloads"
     assert "in 3 workloads of hunt-small on ext4-current, QEMU/TCG 6.12.1: f-0000000000000001" in lines
     assert "    rename B A" in lines and "postcrash explain f-0000000000000001" in lines
