@@ -32,10 +32,41 @@ def first_file(session: Session, folder: Path, schema: str, stocked: Sequence[st
     Raises HarnessError if this machine has none of the targets.
     """
     targets = _targets(session)
-    kernels = [f"./{path}" for path in _BUILT if _is_kernel(folder / path)] or _kernels(session, targets, stocked)
+    built = [f"./{path}" for path in _BUILT if _is_kernel(folder / path)]
+    kernels = built or _kernels(session, targets, stocked)
     others = [name for name in stocked if name not in kernels]
     names = [target.name for target in targets]
-    return "".join(f"{line}\n" for line in _lines(names, kernels, others, sorted(_corpora(folder)), schema))
+    reference = _reference(session, folder, built, targets, stocked)
+    lines = _lines(names, kernels, others, sorted(_corpora(folder)), schema)
+    return "".join(f"{line}\n" for line in (*lines, *_compared(reference)))
+
+
+def _reference(
+    session: Session, folder: Path, built: Sequence[str], targets: Sequence[Target], stocked: Sequence[str]
+) -> str:
+    """The name of a kernel with which those built in the folder are compared; empty if there is none.
+
+    It is of the same series and runs with the same engine: what else changed from one series to the next would hide
+    what a change did.
+    """
+    own = _called(session, str(folder / built[0])) if len(built) == 1 else None
+    if own is None:
+        return ""
+    for name in (series_of(session.kernel.label), *reversed(stocked)):
+        kernel = _called(session, name)
+        if kernel is None or (kernel.engine.label, series_of(kernel.label)) != (own.engine.label, series_of(own.label)):
+            continue
+        if _runs(kernel, targets):
+            return name
+    return ""
+
+
+def _compared(reference: str) -> Iterator[str]:
+    if reference:
+        yield ""
+        yield "[parts.compared]                 # what the stock kernel never shows for the same workloads"
+        yield "hunt = 1"
+        yield f"expect = {_listed([f'kernel:{reference}'])}"
 
 
 def _kernels(session: Session, targets: Sequence[Target], stocked: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ from postcrash.harness.gate.baseline import (
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.follow_up import FollowUp
+from postcrash.harness.gate.known_findings import with_upstream
 from postcrash.harness.gate.left_open import LeftOpen
 from postcrash.harness.gate.planning import PlannedPart, Planner
 from postcrash.harness.gate.rounds import Runner
@@ -32,7 +33,7 @@ from postcrash.harness.session import Session
 from postcrash.model.validation import unknown_name
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.gate.fixed import fixed_lines
-from postcrash.reports.gate.run import GateRun, Part
+from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.gate.unasked import with_unasked
 
 
@@ -44,6 +45,7 @@ class Gate:
     shard    which workloads of each part
     seconds  the most that the gate may take; None: as the file says
     accept   why new failures are to be accepted; None: they are not
+    accept_upstream  whether those are to be accepted that are known upstream, with their pages as the reason
     """
 
     file: Path
@@ -51,6 +53,12 @@ class Gate:
     shard: Shard = (1, 1)
     seconds: float | None = None
     accept: str | None = None
+    accept_upstream: bool = False
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the baseline gets lines for failures."""
+        return self.accept is not None or self.accept_upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,8 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
 
     run, interrupted = run_in_turns(runner, planned, left_open.first(planned), lines, Following(follow_ups))
     left_open.add(planned, run)
-    parts = with_unasked(run) if gate.shard == (1, 1) else run
-    if gate.accept is not None and not interrupted:
+    parts = with_upstream(with_unasked(run) if gate.shard == (1, 1) else run, planned, session.store)
+    if gate.accepts and not interrupted:
         _accept(parts, folder / configuration.baseline, gate, watcher)
         lines = load_baseline(folder / configuration.baseline)
     parts = compared_with(lines, parts)
@@ -111,7 +119,7 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(time.monotonic() - clock, 3),
         file=str(gate.file),
-        baseline=configuration.baseline if lines or gate.accept is not None else "",
+        baseline=configuration.baseline if lines or gate.accepts else "",
         shards=("{}/{}".format(*gate.shard),),
         names=tuple(dict.fromkeys(gate.names)),
         digests=digests,
@@ -124,9 +132,14 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
 
 def _accept(parts: Sequence[Part], baseline: Path, gate: Gate, watcher: Watcher) -> None:
     """Add the new failures to the baseline. Only a gate that was run whole tells in how many workloads they are."""
-    new = [(failure, part) for part in parts for failure in part.new if not failure.is_of_time]
+    reasons: dict[str, list[tuple[Failure, Part]]] = {}
+    for part in parts:
+        for failure in part.new:
+            why = f"known upstream: {failure.upstream}" if gate.accept_upstream and failure.upstream else gate.accept
+            if why is not None and not failure.is_of_time:
+                reasons.setdefault(why, []).append((failure, part))
     is_whole = gate.shard == (1, 1) and not gate.names and not any(part.not_run for part in parts)
-    lines = lines_for(new, gate.accept or "", limited=is_whole)
+    lines = [line for why, new in reasons.items() for line in lines_for(new, why, limited=is_whole)]
     if lines:
         add_lines(baseline, lines)
         watcher.note(f"{plural(len(lines), 'line')} for {baseline}")

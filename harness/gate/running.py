@@ -27,6 +27,7 @@ from postcrash.harness.hunting.groups import kinds_lost
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.hunt_result import Group, HuntResult
 from postcrash.harness.hunting.listed import ListSelection, hunt_through
+from postcrash.harness.hunting.losses import headline
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.session import Session
@@ -236,6 +237,7 @@ def finding_fields(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
     """What a failure tells of the finding that stands for it."""
     return {
         "message": finding.message,
+        "loss": headline(finding),
         "lost": tuple(kinds_lost(finding)),
         "finding": finding.id,
         "name": finding.workload_name,

@@ -16,7 +16,7 @@ from postcrash.reports.store.records import Finding
 
 OPERATIONS_MAX = 5
 """The most operations that a headline shows: the last ones."""
-_RETURNED = re.compile(r" had returned.*?, but ")
+_RETURNED = re.compile(r"\(operation [0-9]+\) (?:had returned.*?|is visible), but ")
 
 
 def headline(finding: Finding) -> str:

@@ -22,6 +22,8 @@ def headline(failure: Failure) -> str:
 
 def facts(failure: Failure) -> Iterator[str]:
     """What else there is to say of the failure's cause, a line each."""
+    if failure.is_upstream:
+        yield f"known upstream: {one_line(failure.upstream)}"
     if failure.growth:
         yield one_line(failure.growth)
     elif failure.known is not None:
@@ -56,9 +58,11 @@ def story(failure: Failure) -> str:
 
 
 def sorts(run: GateRun) -> str:
-    """How many failures there are of each sort: `2 new, 1 undecided, 3 known, 1 fixed`."""
+    """How many failures there are of each sort: `2 new, 4 known upstream, 1 undecided, 3 known, 1 fixed`."""
     counts = run.counts()
-    return ", ".join(f"{grouped(getattr(counts, sort))} {sort}" for sort in ("new", "undecided", "known", "fixed"))
+    upstream = [f"{grouped(counts.upstream)} known upstream"] if counts.upstream else []
+    first, *others = (f"{grouped(getattr(counts, sort))} {sort}" for sort in ("new", "undecided", "known", "fixed"))
+    return ", ".join([first, *upstream, *others])
 
 
 def shard(run: GateRun) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from postcrash.reports.gate.failure_text import plural
-from postcrash.reports.gate.run import Failure, GateRun, Part, smallest
+from postcrash.reports.gate.run import Failure, GateRun, Part, importance, smallest
 from postcrash.reports.text import one_line
 
 
@@ -42,7 +42,7 @@ class CauseGroup:
 
 
 def cause_groups(run: GateRun) -> list[CauseGroup]:
-    """New ones first, of these what is violated first, and then those with the most workloads."""
+    """In the order of `importance`, and then those with the most workloads first."""
     groups: list[list[tuple[Part, Failure]]] = []
     found: dict[Hashable, list[tuple[Part, Failure]]] = {}
     for part, failure in run.failures():
@@ -58,9 +58,9 @@ def cause_groups(run: GateRun) -> list[CauseGroup]:
 
 def _keys(failure: Failure) -> tuple[Hashable, Hashable]:
     """Failures that have one of these in common are in one group."""
-    sort = failure.verdict, failure.is_new, failure.known
+    sort = failure.verdict, failure.is_new, failure.known, failure.is_upstream
     return (*sort, failure.cause), (*sort, failure.judge, failure.message, failure.lost)
 
 
-def _importance(group: CauseGroup) -> tuple[bool, bool, int]:
-    return not group.shown.is_new, not group.shown.is_violated, -group.workloads
+def _importance(group: CauseGroup) -> tuple[bool, bool, bool, int]:
+    return *importance(group.shown), -group.workloads

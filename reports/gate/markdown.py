@@ -41,7 +41,8 @@ _Item = TypeVar("_Item")
 def markdown(run: GateRun) -> str:
     """The text, in GitHub's Markdown. Its first line has the verdict and the counts."""
     groups = cause_groups(run)
-    violated = [group for group in groups if group.shown.sort == "violated"]
+    violated = [group for group in groups if group.shown.sort == "violated" and not group.shown.is_upstream]
+    upstream = [group for group in groups if group.shown.is_upstream]
     undecided = [group for group in groups if group.shown.sort == "undecided"]
     known = [group for group in groups if group.shown.sort == "known"]
     lines = [
@@ -52,6 +53,7 @@ def markdown(run: GateRun) -> str:
         *markdown_table((*_HEADER, *_COVERED), map(_row, run.parts[:ROWS_MAX])),
         *_left_out(run.parts, ROWS_MAX),
         *_section("New failures", violated, _failed),
+        *_section("Known upstream", upstream, _failed),
         *_section("Undecided", undecided, _listed),
         *_section("Undecided for other reasons", [part for part in run.parts if unexplained(part)], _unexplained),
         *_folded(plural(len(known), "known cause"), known, _listed),
@@ -95,6 +97,8 @@ def _left_out(items: Sequence[object], most: int) -> Iterator[str]:
 def _failed(group: CauseGroup) -> Iterator[str]:
     """A new failure, with all that one needs to look at it."""
     yield from (f"### {_short(headline(group.shown))}", "")
+    if group.shown.loss:
+        yield f"- {_short(group.shown.loss)}"
     yield from (f"- {_short(fact)}" for fact in facts(group.shown))
     yield from _parts(group)
     name = f", {_short(group.shown.name)}" if group.shown.name else ""

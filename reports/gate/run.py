@@ -79,6 +79,10 @@ class Failure(_Record):
     """What the judge says, or why it cannot tell."""
     lost: tuple[Text, ...] = ()
     """The kinds of writes that the crash lost."""
+    loss: Text = ""
+    """After which operations of the smallest workload what is lost, in one line; empty if undecided."""
+    upstream: Text = ""
+    """The page of the finding that this is, if it is known upstream; such a failure is new until a line accepts it."""
     standing: Text = ""
     """The rule that the verdict rests on; empty if undecided."""
     finding: FindingId = ""
@@ -108,6 +112,11 @@ class Failure(_Record):
     def is_new(self) -> bool:
         """Whether no line of the baseline accepts the failure in so many workloads."""
         return self.known is None or bool(self.growth)
+
+    @property
+    def is_upstream(self) -> bool:
+        """Whether it is a finding that is known upstream and that no line of the baseline accepts."""
+        return bool(self.upstream) and self.is_new and self.is_violated
 
     @property
     def accepted_because(self) -> str:
@@ -295,15 +304,17 @@ class GateRun(RunHead):
         return worst([*(part.gated for part in self.parts), Verdict.UNDECIDED if is_open else Verdict.HOLDS])
 
     def failures(self) -> Iterator[tuple[Part, Failure]]:
-        """All failures with their parts: new ones first, and of these what is violated first."""
+        """All failures with their parts: new ones first, of these what is violated first, and known upstream last."""
         pairs = [(part, failure) for part in self.parts for failure in part.failures]
-        yield from sorted(pairs, key=lambda pair: (not pair[1].is_new, not pair[1].is_violated))
+        yield from sorted(pairs, key=lambda pair: importance(pair[1]))
 
     def counts(self) -> "Counts":
         """How many failures there are of each sort, and what was covered."""
         sorts = Counter(failure.sort for part in self.parts for failure in part.failures)
+        upstream = sum(failure.is_upstream for part in self.parts for failure in part.failures)
         return Counts(
-            new=sorts["violated"],
+            new=sorts["violated"] - upstream,
+            upstream=upstream,
             known=sorts["known"],
             fixed=len(self.fixed),
             undecided=sorts["undecided"],
@@ -317,6 +328,7 @@ class Counts(_Record):
     """What a busy reader wants to know first. Failures count once for each part. JSON has `states` as decimal text."""
 
     new: int
+    upstream: int
     known: int
     fixed: int
     undecided: int
@@ -328,6 +340,11 @@ class Counts(_Record):
 def cause_id(words: Iterable[str]) -> str:
     """The id of the cause that these words name."""
     return named_by("c", words)
+
+
+def importance(failure: Failure) -> tuple[bool, bool, bool]:
+    """Sorts what is new first, of this what is known upstream last, and what is violated before what is undecided."""
+    return not failure.is_new, failure.is_upstream, not failure.is_violated
 
 
 def smallest(failures: Iterable[Failure]) -> Failure:

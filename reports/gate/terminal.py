@@ -17,13 +17,17 @@ from postcrash.reports.gate.failure_text import (
     unexplained,
 )
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
+from postcrash.reports.gate.next_steps import next_steps
 from postcrash.reports.gate.run import GateRun, Part
 from postcrash.reports.numbers import counted, grouped
 from postcrash.reports.text import one_line, visible
 
 
-def print_gate(run: GateRun, console: Console) -> None:
-    """Print what fails, what is undecided or known, a line for each part, and the verdict with what it rests on."""
+def print_gate(run: GateRun, console: Console, command: str = "postcrash") -> None:
+    """Print what fails, what is undecided or known, a line for each part, the verdict, and what comes next.
+
+    `command` is how postcrash was called, with its store.
+    """
     groups = cause_groups(run)
     violated = [group for group in groups if group.shown.sort == "violated"]
     for number, group in enumerate(violated, 1):
@@ -40,13 +44,15 @@ def print_gate(run: GateRun, console: Console) -> None:
         _print(line, console)
     summary = Text.assemble((run.verdict.name, "bold"), f": {sorts(run)}{shard(run)}: {covered(run)}")
     console.print(summary, soft_wrap=True)
+    for line in next_steps(run, command):
+        _print(line, console)
 
 
 def _print_failed(number: int, group: CauseGroup, console: Console) -> None:
     shown = group.shown
     title = f" · {_inert(one_line(shown.judge))} · {plural(group.workloads, 'workload')}"
     console.rule(Text.assemble((str(number), "red"), title))
-    lines = [headline(shown), *facts(shown), *_parts(group)]
+    lines = [*([one_line(shown.loss)] if shown.loss else []), headline(shown), *facts(shown), *_parts(group)]
     name = f" {one_line(shown.name)}" if shown.name else ""
     operations = visible(shown.operations).strip("\n").split("\n")
     for line in (*lines, f"workload{name}:", *(f"    {operation}" for operation in operations), *commands(shown)):
@@ -65,7 +71,9 @@ def _listed(group: CauseGroup) -> Iterator[str]:
 def _part(part: Part) -> str:
     counts = f"{plural(part.workloads, 'workload')}, {counted(int(part.states))} crash states"
     broken = sum(failure.is_violated for failure in part.new)
-    failed = [f"{broken} new"] if broken else []
+    upstream = sum(failure.is_upstream for failure in part.new)
+    failed = [f"{broken - upstream} new"] if broken > upstream else []
+    failed += [f"{upstream} known upstream"] if upstream else []
     failed += [f"{len(part.new) - broken} undecided"] if len(part.new) > broken else []
     known = [f"{len(part.failures) - len(part.new)} known"] if len(part.failures) > len(part.new) else []
     why = [unexplained(part)] if unexplained(part) else []

@@ -216,3 +216,15 @@ def test_the_first_gate_of_a_machine_runs(tmp_path: Path) -> None:
     assert not failures(told, verdict="undecided"), done.stderr
     assert "no part" not in done.stderr
     assert "'absent'" in one_line(postcrash(tmp_path, "gate", "--part", "absent"), ExitCode.USAGE)
+
+
+def test_a_finding_of_the_docs_is_known_upstream_and_can_be_accepted(tmp_path: Path) -> None:
+    """docs/findings/btrfs-removed-open-file.md, in a workload of other names with more in it."""
+    (tmp_path / "removed.ops").write_text("creat foo\n---\ncreat bar\nopen foo\nunlink foo\nfsync @foo\n")
+    text = 'targets = ["btrfs"]\nconfirm = 0\n[parts.own]\ncorpus = "removed.ops"\n'
+    status, told = gate(tmp_path, text)
+    (found,) = failures(told)
+    assert (status, found["upstream"]) == (ExitCode.VIOLATED, "docs/findings/btrfs-removed-open-file.md")
+    assert found["loss"].endswith("`open a; unlink a; fsync @a`: a is there")
+    status, told = gate(tmp_path, text, "--accept-upstream")
+    assert (status, failures(told)[0]["known"]) == (ExitCode.HOLDS, f"known upstream: {found['upstream']}")

@@ -1,9 +1,11 @@
 """The forms of a gate's result that a command writes, for `gate` and `merge`."""
 
+import shlex
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +13,7 @@ from rich.console import Console
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
+from postcrash.harness.files.places import STORE_DEFAULT
 from postcrash.harness.findings.told import told
 from postcrash.harness.session import Session
 from postcrash.reports.gate.github import github
@@ -93,9 +96,14 @@ class Forms:
                 write_text(places[name], form(run, session))
         if "-" in places.values():
             return
-        print_gate(run, Console(soft_wrap=True))
+        print_gate(run, Console(soft_wrap=True), _called_with(session.store_folder))
         if self.github:
             write_text("-", _lines(github)(run, session))
+
+
+def _called_with(store: Path) -> str:
+    """How postcrash is called with this store."""
+    return "postcrash" if store == STORE_DEFAULT else shlex.join(["postcrash", "--store", str(store)])
 
 
 def forms_options(command: _Command) -> _Command:

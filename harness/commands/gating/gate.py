@@ -34,6 +34,11 @@ from postcrash.reports.text import one_line
 @time_option
 @click.option("--accept", metavar="WHY", help="Add new failures to the baseline, with this reason.")
 @click.option(
+    "--accept-upstream",
+    is_flag=True,
+    help="Add those new failures to the baseline that are known upstream, each with its page as the reason.",
+)
+@click.option(
     "--bundles",
     metavar="FOLDER",
     type=click.Path(file_okay=False, path_type=Path),
@@ -48,6 +53,7 @@ def gate(
     shard: Shard,
     seconds_max: float | None,
     accept: str | None,
+    accept_upstream: bool,
     bundles: Path | None,
     forms: Forms,
 ) -> int:
@@ -55,7 +61,8 @@ def gate(
 
     FILE says what is run on which file systems and kernels, and what is expected (docs/gate.md). `postcrash init`
     writes one for this machine. Failures that a line of the baseline accepts still run. They do not fail the gate, and
-    the gate says so when they are gone. If --time is over, the next run begins with what was left out.
+    the gate says so when they are gone. If --time is over, the next run begins with what was left out. A failure that
+    is known upstream (docs/findings/) is told as such, and fails the gate until a line accepts it.
 
     Exit codes: 0 nothing new is broken, 1 something new is, 6 something could not be decided.
 
@@ -66,7 +73,7 @@ def gate(
       postcrash gate --part small --time 2m --json gate.json
       postcrash gate --accept "known since 6.1, see the list"
     """
-    asked = Gate(file, tuple(names), shard, seconds_max, accept)
+    asked = Gate(file, tuple(names), shard, seconds_max, accept, accept_upstream)
     run = run_gate(asked, session, Watcher(_progress, _finished, say))
     forms.write(run, session)
     if bundles is not None:

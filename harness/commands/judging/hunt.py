@@ -183,7 +183,9 @@ def hunt(
         selection = asked.random(how.seed) if is_random else asked.selection(how.seed, target, plans)
         plan = joined_plan(plans)
         turns = Turns(None if seconds_max is None else started + seconds_max)
-        hunted, told, seconds = _in_turns(session, selection, plans, guests, fresh, minimize, turns)
+        hunted, told, seconds = _in_turns(
+            session, selection, plans, turns, guests=guests, fresh=fresh, minimize=minimize
+        )
         write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
         if json_file != "-":
             print_hunted(selection, plan, expected, hunted, told, seconds)
@@ -241,10 +243,11 @@ def _in_turns(
     session: Session,
     selection: HuntSelection,
     plans: Plans,
+    turns: Turns,
+    *,
     guests: int | None,
     fresh: bool,
     minimize: bool,
-    turns: Turns,
 ) -> tuple[HuntResult, list[GroupSummary], float]:
     """What the hunt found, and for how many seconds it explored. If the hunt is `fresh`, it has one turn only."""
     seconds, is_first = 0.0, True

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import UsageError
+from postcrash.harness.gate import first
 from postcrash.harness.gate.configuration import CorpusPart, load
 from postcrash.harness.gate.first import TARGETS_TRIED, first_file
 from postcrash.harness.guests.engine import Qemu, Uml
@@ -67,6 +68,33 @@ def test_kernels_and_workloads_that_are_there(tmp_path: Path) -> None:
     gate = load(file)
     assert gate.kernels == ("./linux",)
     assert [each.corpus for each in gate.parts.values() if isinstance(each, CorpusPart)] == ["bugs", 'my "own"']
+
+
+BUILT = {
+    "of the installed series": (Kernel(Path("linux"), "6.1.180-mine", None, Uml()), "kernel:6.1"),
+    "of a stocked series": (Kernel(Path("linux"), "6.12.0-rc1", None, Uml()), "kernel:b"),
+    "of no series that is here": (Kernel(Path("linux"), "6.3.1", None, Uml()), None),
+    "of another engine": (Kernel(Path("linux"), "6.1.180", None, Qemu(program=Path("/qemu"), kvm=False)), None),
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_built_kernel_is_compared_with_the_stock_kernel_of_its_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    own, reference = BUILT[name]
+    (tmp_path / "linux").touch()
+    here = session(*TARGETS_TRIED)
+    others = here.kernels_called
+    here.kernels_called = lambda name: iter([own]) if name.endswith("/linux") else others(name)
+    monkeypatch.setattr(first, "_is_kernel", lambda path: path.name == "linux")
+    file = tmp_path / "postcrash.toml"
+    file.write_text(first_file(here, tmp_path, "schema.json", ["a", "b", "image"]))
+    gate = load(file)
+    assert gate.kernels == ("./linux",)
+    compared = gate.parts.get("compared")
+    assert (None if compared is None else compared.expect) == reference
+    assert gate.expect == "practice"
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(module, "_planned", lambda *_: [planned])
     monkeypatch.setattr(module, "digests_of", lambda *_: {"kernel": "0" * 64})
     monkeypatch.setattr(module, "FollowUp", NoFollowUp)
+    monkeypatch.setattr(module, "with_upstream", lambda parts, *_: parts)
 
     def run(came_to: Part, *, interrupted: bool = False, **asked: Any) -> GateRun:
         runner = SimpleNamespace(
@@ -135,6 +136,44 @@ def test_a_line_about_the_finding_that_the_gate_shows_is_about_the_failure(
     assert (told.failures[0].finding, told.gated) == (smallest, Verdict.VIOLATED)
     (tmp_path / KNOWN).write_text(f"{smallest} violated * # as the gate names it\n")
     assert run(part(failure())).verdict is Verdict.HOLDS
+
+
+PAGE = "docs/findings/btrfs-half-a-rename.md"
+
+
+@pytest.fixture
+def known_upstream(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures of the cause CAUSE are known upstream, and no others."""
+
+    def told(parts: Any, *_: object) -> Any:
+        page = {CAUSE: {"upstream": PAGE}}
+        return tuple(
+            each.model_copy(
+                update={"failures": tuple(one.model_copy(update=page.get(one.cause, {})) for one in each.failures)}
+            )
+            for each in parts
+        )
+
+    monkeypatch.setattr(module, "with_upstream", told)
+
+
+@pytest.mark.usefixtures("known_upstream")
+def test_what_is_known_upstream_fails_the_gate_until_it_is_accepted(run: Any, tmp_path: Path) -> None:
+    """Another bug may show in the same words, and a line says in how many workloads they are known."""
+    assert run(part(failure(workloads=3))).verdict is Verdict.VIOLATED
+    told = run(part(failure(workloads=3)), accept_upstream=True)
+    assert (told.verdict, told.baseline) == (Verdict.HOLDS, KNOWN)
+    assert f"<=3         # known upstream: {PAGE}" in (tmp_path / KNOWN).read_text()
+    assert run(part(failure(workloads=4))).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.usefixtures("known_upstream")
+def test_accepting_what_is_known_upstream_accepts_nothing_else(run: Any, tmp_path: Path) -> None:
+    told = run(part(failure(), failure(cause=OTHER)), accept_upstream=True)
+    assert (told.verdict, told.counts().new, told.counts().upstream) == (Verdict.VIOLATED, 1, 0)
+    assert OTHER not in (tmp_path / KNOWN).read_text()
+    run(part(failure(), failure(cause=OTHER)), accept_upstream=True, accept="seen")
+    assert "# seen" in (tmp_path / KNOWN).read_text()
 
 
 def test_a_reason_is_of_bounded_length(run: Any) -> None:

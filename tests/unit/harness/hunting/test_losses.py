@@ -38,6 +38,12 @@ def finding(folder: Path, text: str, message: str, started: int, returned: int) 
             (3, 2),
             "in `fsync b`, after `rename a b`: mount failed with EUCLEAN (Structure needs cleaning)",
         ),
+        (
+            "creat a\n---\ncreat b\nrename b a",
+            "rename b a (operation 3) is visible, but a is 0 bytes long",
+            (3, 3),
+            "after `creat b; rename b a`: a is 0 bytes long",
+        ),
         ("creat a\n---\nrename a b", "a is missing", (1, 1), "after the set-up: a is missing"),
         ("creat a\n---\nrename a b", "it is lost", (2, 1), "in `rename a b`: it is lost"),
         ("\n".join(f"creat {n}" for n in "abcdefg"), "a is missing", (7, 7), "after `…; creat c; creat d; creat e; "),

@@ -38,6 +38,7 @@ def test_the_first_line_has_the_verdict_and_the_counts(mixed: GateRun) -> None:
     assert (head["type"], head["verdict"], head["format"]) == ("run", "violated", "postcrash gate 3")
     assert head["counts"] == {
         "new": 2,
+        "upstream": 0,
         "known": 2,
         "fixed": 1,
         "undecided": 1,

@@ -14,8 +14,18 @@ def printed(run: GateRun) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_findings_then_parts_then_the_verdict(mixed: GateRun) -> None:
+def test_findings_then_parts_then_the_verdict_then_what_comes_next(mixed: GateRun) -> None:
     lines = printed(mixed)
+    verdict = next(number for number, line in enumerate(lines) if line.startswith("VIOLATED"))
+    assert lines[verdict + 1 :] == [
+        "next, to see how the first failure comes about, and to report it:",
+        "    postcrash explain f-0000000000000001",
+        "    postcrash report f-0000000000000001",
+        "to accept all that fails now:",
+        '    postcrash gate --accept "not looked into yet"',
+    ]
+    lines = lines[: verdict + 1]
+    assert not [line for line in lines if line.startswith("next")]
     assert lines[0].strip("─ ") == "1 · P5 · 15 workloads"
     assert "in 3 workloads of hunt-small on ext4-current, QEMU/TCG 6.12.1: f-0000000000000001" in lines
     assert "    rename B A" in lines and "postcrash explain f-0000000000000001" in lines
@@ -46,4 +56,4 @@ def test_texts_stay_texts(hostile: GateRun) -> None:
     assert any("[2J" in line for line in lines)
     assert not [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
     marked = hostile.model_copy(update={"file": "[red]x[/]", "shards": ("1/2",)})
-    assert "(only shard 1/2)" in printed(marked)[-1]
+    assert any("(only shard 1/2)" in line for line in printed(marked))
