@@ -12,7 +12,7 @@ from itertools import chain, combinations
 
 from postcrash.apps.folder import Folder, content_of
 from postcrash.apps.protocol.states import Slots, State
-from postcrash.apps.protocol.trace import WRITES, BlockSlot, Change, NameSlot, Protocol, SizeSlot, Slot, Step
+from postcrash.apps.protocol.trace import IN_ORDER, BlockSlot, Change, NameSlot, Protocol, SizeSlot, Slot, Step
 from postcrash.model import Entry, Tree
 from postcrash.model.units import BLOCK_BYTES
 
@@ -100,7 +100,7 @@ class Prefixes:
 def _parts(step: Step, changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
     """The parts of a step that a crash can leave, apart from the whole step and nothing of it."""
     blocks = [change for change in changes if isinstance(change.slot, BlockSlot)]
-    if step.call in WRITES:
+    if step.call in IN_ORDER:
         for place in sorted({_place(change) for change in changes})[:-1]:
             yield tuple(change for change in changes if _place(change) <= place)
     elif blocks:
@@ -114,7 +114,9 @@ def _parts(step: Step, changes: tuple[Change, ...]) -> Iterator[tuple[Change, ..
 
 
 def _place(change: Change) -> int:
-    """The block of a file that a write reaches with this change."""
+    """The block of a file that a write reaches with this change. A name is there before its file has any."""
+    if isinstance(change.slot, NameSlot):
+        return -1
     if isinstance(change.slot, BlockSlot):
         return change.slot.block
     assert isinstance(change.value, int)

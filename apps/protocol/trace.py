@@ -27,6 +27,8 @@ STORE = "store"
 """The name of steps that are no calls: what was stored through a mapping before the next call."""
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
 """Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
+IN_ORDER = (*WRITES, "core dump")
+"""Steps that write blocks from the first to the last: those calls, and the kernel when a process crashes."""
 LINES_MAX = 200_000
 FILE_BYTES_MAX = 128 << 20
 CHANGES_MAX = 4000
@@ -323,7 +325,7 @@ class _Reader:
         if line.during > number:
             raise ValueError("more steps were made meanwhile than there are")
         known = self.steps[number - line.during].first if line.during else first
-        self._change(number, values, is_write=line.call in WRITES)
+        self._change(number, values, is_write=line.call in IN_ORDER)
         names = self._named(values)
         self._name(values)
         concerned = dict.fromkeys([*names, *self._named(values), *self._flushed(line)])

@@ -22,6 +22,7 @@ from postcrash.model.workload import Workload
 from postcrash.targets import RecoveryKind, base_image, target_named
 
 from .audits import Audit, made, told
+from .command import one_line
 
 
 def test_threads_that_flush_at_one_time_and_how_often_they_were_recorded(audit: Audit) -> None:
@@ -243,12 +244,39 @@ def test_an_acknowledgement_stands_where_it_was_given(audit: Audit, run: str, ve
     assert told(audit, "--run", run, "--check", check, "--set-up", "touch f; sync")["verdict"] == verdict
 
 
-def test_a_line_of_io_uring_stands_before_a_flush_that_begins_after_it(audit: Audit, tmp_path: Path) -> None:
-    """A thread of the kernel writes it, which is not stopped, and the program makes no call until it flushes."""
-    source = Path(__file__).with_name("says_by_io_uring.c")
-    subprocess.run(["cc", "-static", "-O1", "-o", tmp_path / "says", source], check=True)
+@pytest.mark.parametrize(("source", "argument"), [("says_by_io_uring.c", ""), ("works_by_aio.c", "said")])
+def test_a_line_that_no_call_of_write_says_is_refused(audit: Audit, tmp_path: Path, source: str, argument: str) -> None:
+    """Nobody knows when the kernel said it, and what the kernel had made durable by then."""
+    program = tmp_path / "says"
+    subprocess.run(["cc", "-static", "-O1", "-o", program, Path(__file__).with_name(source)], check=True)
+    ran = audit("--run", f"{program} {argument}", "--check", "true", "--target", "ext4-current", "--one-disk")
+    assert "says something that none of its calls of write says" in one_line(ran, 4)
+
+
+UNTRACED = """
+import ctypes, os, struct
+FLAGS = 0x00800000
+number, argument = (56, FLAGS | 17), (435, struct.pack("QQQQQQQQ", FLAGS, 0, 0, 0, 17, 0, 0, 0))
+number, argument = (number, argument)[HOW]
+child = ctypes.CDLL(None).syscall(number, argument, 64 if number == 435 else 0, 0, 0, 0)
+if not child:
+    file = os.open("f", os.O_CREAT | os.O_WRONLY, 0o644)
+    os.write(file, b"kept")
+    os.write(1, b"done\\n")
+    os.fsync(file)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("how", [0, 1], ids=["clone", "clone3"])
+def test_a_process_that_cannot_be_stopped_is_refused(audit: Audit, tmp_path: Path, how: int) -> None:
+    """Its line would be noted when its parent goes on, and then the file is durable."""
+    (tmp_path / "untraced.py").write_text(UNTRACED.replace("HOW", str(how)))
     check = "! grep -q done $POSTCRASH_ACKNOWLEDGED || grep -q kept f"
-    assert told(audit, "--run", f"{tmp_path}/says", "--check", check)["verdict"] == "violated"
+    run = f"{sys.executable} -S {tmp_path}/untraced.py"
+    ran = audit("--run", run, "--check", check, "--target", "ext4-current", "--one-disk")
+    assert "cannot be followed (CLONE_UNTRACED)" in one_line(ran, 4)
 
 
 THREADS = """

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,32 @@ def test_what_others_see_of_a_call_that_has_not_returned_is_rested_on(tmp_path: 
     assert messages == ["'seen' had left the machine, but write f before it is lost"]
 
 
+def works_by_aio(folder: Path) -> Path:
+    """A program with asynchronous I/O: what it does there without a call, or in one call."""
+    source = Path(__file__).with_name("works_by_aio.c")
+    subprocess.run(["cc", "-static", "-O1", "-o", folder / "works_by_aio", source], check=True)
+    return folder / "works_by_aio"
+
+
+def test_what_ends_without_a_call_is_rested_on(tmp_path: Path) -> None:
+    """The program sees in memory that its asynchronous write has ended. Allocated blocks read as zeros before."""
+    set_up, run = "fallocate -l 1M f", f"{works_by_aio(tmp_path)} polled"
+    found = told(tmp_path, "--set-up", set_up, "--run", run, "--target", "ext4-current")
+    messages = [each["message"] for each in found["findings"]]
+    assert messages == ["'done' had left the machine, but io_submit f before it is lost"]
+
+
+DUMPED = r"""ulimit -c unlimited; sh -c "kill -SEGV \$\$"; [ ! -s core ] || echo dumped; sync"""
+
+
+def test_a_dump_of_the_kernel_is_rested_on_and_in_order(tmp_path: Path) -> None:
+    """No call makes it. The process that crashes has ended before another one is told of it."""
+    found = told(tmp_path, "--run", DUMPED, "--target", "ext4-current")
+    messages = [each["message"] for each in found["findings"]]
+    assert messages == ["'dumped' had left the machine, but core dump core before it is lost"]
+    assert found["external-order"]["verdict"] == "holds"
+
+
 def test_a_device_file_that_is_lost_is_out_of_order(tmp_path: Path) -> None:
     set_up, run = "mkdir a b; mknod x c 1 3; echo y >y", "ln x a/d; ln y b/f; sync"
     found = told(tmp_path, "--set-up", set_up, "--run", run, "--target", "ext2")
@@ -119,6 +146,9 @@ SENDS_A_PART = (
     "import socket; s = socket.create_connection(('192.0.2.1', 7000)); open('f', 'w').close(); s.send(b'whole\\npart')"
 )
 URING = "import ctypes; ctypes.CDLL(None).syscall(425, 1, bytes(120))"
+ACCOUNTED = "open('f', 'w').close(); import ctypes; ctypes.CDLL(None).syscall(163, b'f')"
+ON_A_LOOP = "open('f', 'w').close(); import fcntl; fcntl.ioctl(open('f'), 0x4C00, 0)"
+BELOW = "open('/dev/vda', 'r+b', 0)"
 
 
 @pytest.mark.parametrize(
@@ -126,9 +156,19 @@ URING = "import ctypes; ctypes.CDLL(None).syscall(425, 1, bytes(120))"
     [
         (f'python3 -S -c "{SENDS_A_PART}"', "ext4-current", "does not end with the end of a line"),
         (f'python3 -S -c "{URING}"', "ext4-current", "the program uses io_uring, whose outputs are not followed"),
+        (f'python3 -S -c "{ACCOUNTED}"', "ext4-current", "which is not followed: process accounting (acct)"),
+        (f'python3 -S -c "{ON_A_LOOP}"', "ext4-current", "which is not followed: a loop device (ioctl LOOP_SET_FD)"),
+        (f'python3 -S -c "{BELOW}"', "ext4-current", "the program writes to a disk below the file system"),
         ("btrfs subvolume create s >s.log", "btrfs", "s is a mount or a subvolume, which is not followed"),
     ],
 )
 def test_what_is_not_followed_is_said(run: str, target: str, reason: str, tmp_path: Path) -> None:
     ran = postcrash(tmp_path, "synchrony", "--one-disk", "--run", run, "--target", target)
     assert reason in one_line(ran, 4)
+
+
+def test_a_line_that_one_call_says_on_its_way_is_refused(tmp_path: Path) -> None:
+    """What io_submit does behind the line is done when it returns."""
+    run = f"{works_by_aio(tmp_path)} said"
+    ran = postcrash(tmp_path, "synchrony", "--one-disk", "--run", run, "--target", "ext4-current")
+    assert "says something that none of its calls of write says" in one_line(ran, 4)

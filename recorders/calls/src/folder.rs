@@ -208,6 +208,23 @@ impl Folder {
         self.mapped.clone().into_iter().try_for_each(|inode| self.content(inode, effects))
     }
 
+    /// What these effects change that nobody can have changed by storing through a mapping. A write can change the mode of
+    /// its file, so modes are none.
+    pub fn changed_by_nobody(&self, effects: &[Effect]) -> Option<String> {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Name { name, .. } => Some(name.clone()),
+            Effect::Size { inode, .. } => Some(self.name_of(*inode)),
+            Effect::Block { inode, .. } => (!self.mapped.contains(inode)).then(|| self.name_of(*inode)),
+            Effect::Inode { .. } | Effect::Attributes { .. } => None,
+        })
+    }
+
+    fn name_of(&self, inode: u64) -> String {
+        let names = self.names.values().flatten();
+        let found = names.into_iter().find(|(_, &known)| known == inode);
+        found.map_or_else(|| "a file without a name".to_owned(), |(name, _)| name.clone())
+    }
+
     /// Note everything that has changed.
     pub fn everything(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         self.names(effects)?;

@@ -1,5 +1,8 @@
 //! What a system call can do to the folder, by its number.
 
+/// What a step is called that is no call: what was stored through mappings.
+pub const STORE: &str = "store";
+
 /// What has to be looked at when a call of this kind ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -93,6 +96,16 @@ pub fn offset(number: i64, arguments: &[u64; 6]) -> Option<u64> {
 /// Whether a call returns a descriptor.
 pub fn opens(number: i64) -> bool {
     matches!(number, libc::SYS_open | libc::SYS_openat | libc::SYS_openat2)
+}
+
+/// Whether a call opens a file to write to it. The flags of openat2 lie in memory.
+pub fn opens_to_write(number: i64, arguments: &[u64; 6]) -> bool {
+    let flags = match number {
+        libc::SYS_open => arguments[1],
+        libc::SYS_openat => arguments[2],
+        _ => return matches!(number, libc::SYS_openat2 | libc::SYS_creat),
+    };
+    flags & libc::O_ACCMODE as u64 != libc::O_RDONLY as u64
 }
 
 fn opening(flags: u64) -> Kind {

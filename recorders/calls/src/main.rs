@@ -8,6 +8,7 @@
 //! through a mapping or an unusual call is seen as well. Its exit status is that of the program.
 
 mod folder;
+mod kernel_work;
 mod kinds;
 mod names;
 mod pack;

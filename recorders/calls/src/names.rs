@@ -46,6 +46,8 @@ names!(
     SYS_fchmodat,
     SYS_io_uring_enter,
     SYS_io_submit,
+    SYS_io_getevents,
+    SYS_bind,
 );
 
 /// The name of a system call that can change a folder, or its number.

@@ -28,8 +28,10 @@ const EXIT: u8 = 2;
 const NATIVE: u32 = 0xC000_003E;
 /// Results from -1 down to its negative are errors.
 const ERRNO_MAX: i64 = 4095;
+/// AUDIT_ARCH_I386.
+const I386: u32 = 0x4000_0003;
 /// Stands for the number of such a call. No call has it.
-const FOREIGN: i64 = -1;
+pub const FOREIGN: i64 = -1;
 
 /// As the kernel's `ptrace_syscall_info` is laid out.
 #[repr(C)]
@@ -64,8 +66,7 @@ impl Stops {
             ENTRY => {
                 let mut arguments = [0; 6];
                 arguments.copy_from_slice(&info.values[1..7]);
-                let is_native = info.architecture == NATIVE;
-                At::Entry(if is_native { info.values[0] as i64 } else { FOREIGN }, arguments)
+                At::Entry(native(info.architecture, info.values[0] as i64), arguments)
             }
             EXIT => At::Exit((info.values[1] as u8 == 0).then_some(info.values[0])),
             _ => At::Other,
@@ -89,12 +90,32 @@ impl Stops {
     pub fn ended(&mut self, thread: libc::pid_t) {
         self.inside.remove(&thread);
     }
+
+    /// A thread runs another program, as `thread`. The call that does this ends next.
+    pub fn executed(&mut self, former: libc::pid_t, thread: libc::pid_t) {
+        self.inside.remove(&former);
+        self.inside.insert(thread);
+    }
+}
+
+/// The number of a call in our own numbers. Of other kinds of programs only the calls that start processes have one.
+fn native(architecture: u32, number: i64) -> i64 {
+    match (architecture, number) {
+        (NATIVE, number) => number,
+        (I386, 2) => libc::SYS_fork,
+        (I386, 120) => libc::SYS_clone,
+        (I386, 190) => libc::SYS_vfork,
+        (I386, 435) => libc::SYS_clone3,
+        _ => FOREIGN,
+    }
 }
 
 /// What stands behind a descriptor.
 pub struct Descriptor {
     pub device: u64,
     pub inode: u64,
+    /// It is a disk, or a part of one.
+    pub is_disk: bool,
     /// It is a file or a directory: nobody else has to do something before a call on it ends.
     pub is_stored: bool,
     /// Each write to it waits for the disk.
@@ -116,6 +137,7 @@ pub fn descriptor(thread: libc::pid_t, number: u64) -> Option<Descriptor> {
     Some(Descriptor {
         device: metadata.dev(),
         inode: metadata.ino(),
+        is_disk: metadata.file_type().is_block_device(),
         is_stored: metadata.is_file() || metadata.is_dir(),
         waits: flags & libc::O_DSYNC != 0,
         appends: flags & libc::O_APPEND != 0,
@@ -152,15 +174,22 @@ pub fn opens_fifo(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> boo
     fs::metadata(OsStr::from_bytes(&place)).is_ok_and(|found| found.file_type().is_fifo())
 }
 
-/// Whether a call starts a thread or a process that no tracer gets to see.
-pub fn starts_untraced(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> bool {
-    let flags = match number {
-        libc::SYS_clone => arguments[0],
-        // The flags come first. If they cannot be read, the call fails.
-        libc::SYS_clone3 => {
-            read(thread, arguments[0], 8).ok().and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
-        }
-        _ => 0,
-    };
-    flags & libc::CLONE_UNTRACED as u64 != 0
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_runs_another_program_is_inside_the_call_that_does_so() {
+        // Thread 7 does it, and has the number of its process from then on. Its first thread was in no call.
+        let mut stops = Stops { inside: HashSet::from([7]) };
+        stops.executed(7, 3);
+        assert_eq!(stops.inside, HashSet::from([3]));
+    }
+
+    #[test]
+    fn starts_of_processes_are_known_in_programs_of_32_bits() {
+        assert_eq!(native(NATIVE, 1), 1);
+        assert_eq!(native(I386, 120), libc::SYS_clone);
+        assert_eq!(native(I386, 4), FOREIGN);
+    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use postcrash_stopped::wait_for_child;
+use postcrash_stopped::{former, wait_for_child};
 
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEFORK
@@ -19,8 +19,14 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 pub trait Watcher {
     /// A thread has stopped where a system call begins or ends. The threads that may go on now: it, others, or none.
     fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
-    /// A thread has ended. The threads that may go on now.
-    fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
+    /// A thread has started another one, or a process, which is followed.
+    fn started(&mut self, thread: libc::pid_t);
+    /// A thread runs another program, and has the number of its process for that. It was `former`.
+    fn executed(&mut self, former: libc::pid_t, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
+    /// A thread goes on with this signal.
+    fn signalled(&mut self, thread: libc::pid_t, signal: libc::c_int);
+    /// A thread has ended, and with `dumped` the kernel has written its memory to a file. The threads that may go on now.
+    fn ended(&mut self, thread: libc::pid_t, dumped: bool) -> io::Result<Vec<libc::pid_t>>;
     /// No thread has stopped for a while: one may wait for room in its standard output. Whether this was so.
     fn meanwhile(&mut self) -> io::Result<bool>;
 }
@@ -56,7 +62,7 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
         }
         if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
             known.remove(&thread);
-            resume_all(watcher.ended(thread)?);
+            resume_all(watcher.ended(thread, libc::WIFSIGNALED(status) && libc::WCOREDUMP(status))?);
             if thread == main {
                 ended = Some(ExitStatus::from_raw(status));
                 known.iter().for_each(|&other| kill(other));
@@ -75,11 +81,37 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
                 unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, OPTIONS) };
                 resume(thread, 0);
             }
-            libc::SIGTRAP if status >> 16 != 0 => resume(thread, 0),
+            libc::SIGTRAP if status >> 16 != 0 => {
+                event(watcher, &mut known, thread, status >> 16)?;
+                resume(thread, 0);
+            }
             libc::SIGSTOP if is_new => resume(thread, 0),
-            other => resume(thread, other),
+            other => {
+                watcher.signalled(thread, other);
+                resume(thread, other);
+            }
         }
     }
+}
+
+/// A thread has stopped for what ptrace tells of it.
+fn event(
+    watcher: &mut dyn Watcher,
+    known: &mut HashSet<libc::pid_t>,
+    thread: libc::pid_t,
+    what: libc::c_int,
+) -> io::Result<()> {
+    match what {
+        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => watcher.started(thread),
+        libc::PTRACE_EVENT_EXEC => {
+            let former = former(thread);
+            known.remove(&former);
+            known.insert(thread);
+            resume_all(watcher.executed(former, thread)?);
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn resume_all(threads: Vec<libc::pid_t>) {

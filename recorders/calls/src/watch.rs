@@ -8,11 +8,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use postcrash_stopped::mapped;
+use postcrash_stopped::unfollowed::{Starts, SAID_OUTSIDE};
 
 use crate::folder::Folder;
-use crate::kinds::{is_write, kind_of, may_last, offset, opens, sets_attribute, writes_through, Kind};
+use crate::kernel_work::{KernelWork, CORE_DUMP};
+use crate::kinds::{
+    is_write, kind_of, may_last, offset, opens, opens_to_write, sets_attribute, writes_through, Kind, STORE,
+};
 use crate::names::name_of;
-use crate::process::{descriptor, opens_fifo, path_of, starts_untraced, At, Stops};
+use crate::process::{descriptor, opens_fifo, path_of, At, Stops, FOREIGN};
 use crate::sockets::{sending, SendCall, Sockets};
 use crate::stack::{Frame, Stacks};
 use crate::step::{FlushedRange, Step};
@@ -51,6 +55,8 @@ pub struct Watch {
     sockets: Sockets,
     calls: HashMap<libc::pid_t, Call>,
     stacks: Stacks,
+    starts: Starts,
+    kernel: KernelWork,
     /// The thread whose call may change the folder, and those that wait to begin one.
     inside: Option<libc::pid_t>,
     waiting: VecDeque<libc::pid_t>,
@@ -81,6 +87,8 @@ impl Watch {
             sockets: Sockets::default(),
             calls: HashMap::new(),
             stacks: Stacks::default(),
+            starts: Starts::default(),
+            kernel: KernelWork::default(),
             inside: None,
             waiting: VecDeque::new(),
             looks_always,
@@ -89,8 +97,9 @@ impl Watch {
 
     /// What was said last, and what was changed last.
     pub fn end(mut self) -> io::Result<()> {
+        self.ensure_said_by_calls()?;
+        self.seen_by_now(0)?;
         let mut step = Step { call: "end".to_owned(), ..Step::default() };
-        self.folder.everything(&mut step.effects)?;
         self.folder.attributes(&mut step.effects)?;
         let rest = self.drain(&mut step)?;
         self.sockets.ensure_whole()?;
@@ -120,27 +129,64 @@ impl Watch {
         self.output.write_all(b"\n")
     }
 
-    /// What was stored through mappings since the last look.
-    fn stores(&mut self, thread: libc::pid_t) -> io::Result<()> {
-        let mut step = Step { call: "store".to_owned(), thread, ..Step::default() };
+    /// What has changed since the last look without a call: stores through mappings, and what the kernel does by itself.
+    fn between_calls(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        let mut step = Step { call: STORE.to_owned(), thread, ..Step::default() };
         self.folder.stores(&mut step.effects)?;
+        self.write_down(&step)?;
+        let Some(call) = self.kernel.name() else { return Ok(()) };
+        self.everything(call, thread)
+    }
+
+    /// Note everything that has changed.
+    fn everything(&mut self, call: String, thread: libc::pid_t) -> io::Result<()> {
+        let mut step = Step { call, thread, ..Step::default() };
+        self.folder.everything(&mut step.effects)?;
         self.write_down(&step)
     }
 
-    fn is_output(&self, thread: libc::pid_t) -> bool {
-        self.calls.get(&thread).is_some_and(|call| call.kind == Kind::Says)
+    /// Whether what the thread is about to call can say something.
+    fn may_say(&self, thread: libc::pid_t) -> bool {
+        self.calls.get(&thread).is_some_and(Call::may_say)
     }
 
-    /// What calls that are still under way have changed already. An output can rest on it: others see a write in memory
-    /// long before the write has returned.
+    /// What can be seen of the folder just now. An output can rest on it: others see a write in memory long before the write
+    /// has returned. Fails if something has changed that is nobody's.
     fn seen_by_now(&mut self, thread: libc::pid_t) -> io::Result<()> {
         let others = self.calls.iter().filter(|(&other, _)| other != thread);
         let under_way: Vec<_> = others.filter(|(_, call)| changes(call.kind)).collect();
-        let [(&other, call), ..] = under_way[..] else { return Ok(()) };
-        let name = if under_way.len() == 1 { name_of(call.number) } else { "several calls".to_owned() };
-        let mut step = Step { call: name, thread: other, stack: call.stack.clone(), ..Step::default() };
+        let (call, thread, stack) = match under_way[..] {
+            [] => (self.kernel.name().unwrap_or_default(), thread, Vec::new()),
+            [(&other, call)] => (name_of(call.number), other, call.stack.clone()),
+            [(&other, call), ..] => ("several calls".to_owned(), other, call.stack.clone()),
+        };
+        let mut step = Step { call, thread, stack, ..Step::default() };
         self.folder.everything(&mut step.effects)?;
+        if step.call.is_empty() {
+            if let Some(name) = self.folder.changed_by_nobody(&step.effects) {
+                let message = format!("{name} changes without a call of the program, which is not followed");
+                return Err(io::Error::other(message));
+            }
+            step.call = STORE.to_owned();
+        }
         self.write_down(&step)
+    }
+
+    /// Whether a call is under way that writes to the program's standard output.
+    fn is_being_said(&self) -> bool {
+        self.calls.values().any(|call| call.sending.is_none() && call.may_say())
+    }
+
+    /// Fails if something was said and no call is under way that says it: nobody knows when that was.
+    fn ensure_said_by_calls(&mut self) -> io::Result<()> {
+        if self.is_being_said() {
+            return Ok(());
+        }
+        self.take()?;
+        if self.taken.is_empty() {
+            return Ok(());
+        }
+        Err(io::Error::other(SAID_OUTSIDE))
     }
 
     /// The bytes that were said since the last look. Whole lines go into the step. Where they are passed on, the part of a
@@ -181,9 +227,8 @@ impl Watch {
         if self.forward.is_some() && number == libc::SYS_io_uring_setup {
             return Err(io::Error::other("the program uses io_uring, whose outputs are not followed"));
         }
-        if starts_untraced(thread, number, &arguments) {
-            return Err(io::Error::other("the program starts a process that cannot be followed (CLONE_UNTRACED)"));
-        }
+        followed(self.starts.begins(thread, number, &arguments))?;
+        self.kernel.begins(number, &arguments)?;
         let mut kind = kind_of(number, &arguments);
         let sending = if self.forward.is_some() { sending(thread, number, &arguments) } else { None };
         if kind == Kind::Map && arguments[3] & libc::MAP_SHARED as u64 != 0 {
@@ -209,6 +254,9 @@ impl Watch {
             kind = Kind::Says;
         }
         let is_quiet = matches!(kind, Kind::Harmless | Kind::Map);
+        if !is_quiet {
+            self.ensure_said_by_calls()?;
+        }
         let stack = if is_quiet { Vec::new() } else { self.stacks.of(thread) };
         self.calls.insert(thread, Call { number, arguments, kind, file, stack, sending, written: self.written });
         if is_quiet {
@@ -231,10 +279,10 @@ impl Watch {
 
     /// The thread's call goes to the kernel now.
     fn begin(&mut self, thread: libc::pid_t) -> io::Result<()> {
-        if self.forward.is_some() && self.is_output(thread) {
+        self.between_calls(thread)?;
+        if self.may_say(thread) {
             self.seen_by_now(thread)?;
         }
-        self.stores(thread)?;
         if let Some(call) = self.calls.get_mut(&thread) {
             call.written = self.written;
         }
@@ -243,11 +291,20 @@ impl Watch {
 
     fn left(&mut self, thread: libc::pid_t, result: Option<u64>) -> io::Result<Vec<libc::pid_t>> {
         let mut go = vec![thread];
+        followed(self.starts.ends(thread, result.unwrap_or(0) as i64))?;
+        let Some(call) = self.calls.get(&thread) else { return Ok(go) };
+        let is_quiet = matches!(call.kind, Kind::Harmless | Kind::Map);
+        if !is_quiet {
+            self.ensure_said_by_calls()?;
+        }
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
         let during = self.written - call.written;
         let mut step = Step { call: name_of(call.number), thread, during, ..Step::default() };
         self.look(&call, &mut step)?;
         if let Some(result) = result {
+            if opens_to_write(call.number, &call.arguments) {
+                self.ensure_no_disk(thread, result)?;
+            }
             if opens(call.number) {
                 self.folder.nameless(Path::new(&path_of(thread, result)), &mut step.effects)?;
             }
@@ -260,7 +317,8 @@ impl Watch {
             }
         }
         step.stack = call.stack;
-        let bytes = self.drain(&mut step)?;
+        // Who says something stops where its call ends, and then it is noted.
+        let bytes = if is_quiet { Vec::new() } else { self.drain(&mut step)? };
         self.write(&step, &bytes)?;
         if self.inside == Some(thread) {
             go.extend(self.next()?);
@@ -317,6 +375,26 @@ impl Watch {
         Ok(())
     }
 
+    /// Fails if a descriptor stands for a disk: what is written to it can change files without any call on them.
+    fn ensure_no_disk(&self, thread: libc::pid_t, number: u64) -> io::Result<()> {
+        if descriptor(thread, number).is_some_and(|found| found.is_disk) {
+            return Err(io::Error::other("the program writes to a disk below the file system, which is not followed"));
+        }
+        Ok(())
+    }
+
+    /// A call of this thread does not return. It can have changed something, and said something.
+    fn cut_short(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        self.ensure_said_by_calls()?;
+        let Some(call) = self.calls.remove(&thread) else { return Ok(()) };
+        let mut step = Step { call: name_of(call.number), thread, stack: call.stack, ..Step::default() };
+        if changes(call.kind) {
+            self.folder.everything(&mut step.effects)?;
+        }
+        let bytes = self.drain(&mut step)?;
+        self.write(&step, &bytes)
+    }
+
     /// The thread whose turn it is to begin its call.
     fn next(&mut self) -> io::Result<Option<libc::pid_t>> {
         self.inside = self.waiting.pop_front();
@@ -344,8 +422,21 @@ fn written(thread: libc::pid_t, call: &Call, which: usize, result: u64) -> Optio
     Some((end.checked_sub(result)?, end))
 }
 
+impl Call {
+    /// Whether it can say something, and does nothing else behind that.
+    fn may_say(&self) -> bool {
+        self.kind == Kind::Says || matches!(self.number, libc::SYS_tee | libc::SYS_vmsplice | FOREIGN)
+    }
+}
+
+/// Fails if there is a reason why the program cannot be followed.
+fn followed(reason: Option<&str>) -> io::Result<()> {
+    reason.map_or(Ok(()), |reason| Err(io::Error::other(reason)))
+}
+
 impl Watcher for Watch {
     fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
+        self.kernel.stopped(thread);
         match self.stops.at(thread) {
             At::Entry(number, arguments) => {
                 Ok(if self.entered(thread, number, arguments)? { vec![thread] } else { Vec::new() })
@@ -355,13 +446,30 @@ impl Watcher for Watch {
         }
     }
 
-    fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
-        if let Some(call) = self.calls.remove(&thread).filter(|call| changes(call.kind)) {
-            // It was killed within its call, which can have changed something.
-            let mut step = Step { call: name_of(call.number), thread, stack: call.stack, ..Step::default() };
-            self.folder.everything(&mut step.effects)?;
-            self.write_down(&step)?;
+    fn started(&mut self, thread: libc::pid_t) {
+        self.starts.told(thread);
+    }
+
+    fn executed(&mut self, former: libc::pid_t, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
+        // Neither its own call returns nor that of the thread which has had this number. The kernel has ended that one.
+        let mut go = self.ended(former, false)?;
+        if former != thread {
+            go.extend(self.ended(thread, false)?);
         }
+        self.stops.executed(former, thread);
+        Ok(go)
+    }
+
+    fn signalled(&mut self, thread: libc::pid_t, signal: libc::c_int) {
+        self.kernel.signalled(thread, signal);
+    }
+
+    fn ended(&mut self, thread: libc::pid_t, dumped: bool) -> io::Result<Vec<libc::pid_t>> {
+        self.cut_short(thread)?;
+        if self.kernel.ended(thread, dumped) {
+            self.everything(CORE_DUMP.to_owned(), thread)?;
+        }
+        self.starts.ended(thread);
         self.stops.ended(thread);
         self.waiting.retain(|&other| other != thread);
         Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })

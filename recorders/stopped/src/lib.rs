@@ -1,4 +1,7 @@
 //! Looking at a thread that ptrace has stopped: its registers, its memory and its mappings; and waiting for one to stop.
+//! `unfollowed` says which programs no tracer can follow.
+
+pub mod unfollowed;
 
 use std::io;
 use std::time::Duration;
@@ -66,6 +69,18 @@ fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
 pub fn addresses(field: &str) -> Option<(u64, u64)> {
     let (start, end) = field.split_once('-')?;
     Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+}
+
+/// Which thread it was that runs another program now, and has the number of its process for that: PTRACE_EVENT_EXEC.
+pub fn former(thread: libc::pid_t) -> libc::pid_t {
+    let mut former: libc::c_ulong = 0;
+    // SAFETY: the kernel writes one number.
+    let asked = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
+    if asked < 0 {
+        thread
+    } else {
+        former as libc::pid_t
+    }
 }
 
 /// Sleep until a child, or a thread that is traced, stops or ends, or for this long, less than a second. Whether one did.

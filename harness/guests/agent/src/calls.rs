@@ -8,7 +8,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use postcrash_stopped::{mapped, read, registers};
+use postcrash_stopped::unfollowed::{only_writes, Starts, SAID_OUTSIDE};
+use postcrash_stopped::{former, mapped, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 use postcrash_wire::units::PAGE_BYTES;
 
@@ -117,12 +118,20 @@ pub struct Calls {
     /// How many flushes have been noted.
     flushes: usize,
     left_out: LeftOut,
+    starts: Starts,
+    /// Threads that are in a call which can write a line.
+    writing: HashSet<libc::pid_t>,
+    /// Why the program cannot be followed.
+    refused: Option<&'static str>,
 }
 
 impl Calls {
     pub fn of_target(left_out: LeftOut) -> io::Result<Calls> {
-        let device = fs::metadata(MOUNT_POINT)?.dev();
-        Ok(Calls {
+        Ok(Calls::on_device(fs::metadata(MOUNT_POINT)?.dev(), left_out))
+    }
+
+    fn on_device(device: u64, left_out: LeftOut) -> Calls {
+        Calls {
             device,
             threads: HashMap::new(),
             unnoted: HashSet::new(),
@@ -130,13 +139,21 @@ impl Calls {
             noted: 0,
             flushes: 0,
             left_out,
-        })
+            starts: Starts::default(),
+            writing: HashSet::new(),
+            refused: None,
+        }
     }
 
     /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
     /// kept from the kernel.
     pub fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Option<Message>> {
+        self.writing.remove(&thread);
         if self.unnoted.remove(&thread) {
+            if self.starts.is_starting(thread) {
+                let result = registers(thread).map_or(0, |found| found.rax as i64);
+                self.refused = self.refused.or(self.starts.ends(thread, result));
+            }
             return Ok(None);
         }
         let Ok(registers) = registers(thread) else { return Ok(None) };
@@ -146,11 +163,15 @@ impl Calls {
             return Ok(Some(Message::CallEnded { thread: *number, result }));
         }
         let begins = result == -i64::from(libc::ENOSYS);
-        if begins {
-            self.unnoted.insert(thread);
-        }
         let number = registers.orig_rax as i64;
         let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+        if begins {
+            self.unnoted.insert(thread);
+            self.refused = self.refused.or(self.starts.begins(thread, number, &given));
+            if only_writes(number) {
+                self.writing.insert(thread);
+            }
+        }
         let is_flush = is_flush(number, &given);
         if !begins || registers.cs == CODE_32 || (self.noted > CALLS_MAX && !is_flush) {
             return Ok(None);
@@ -181,6 +202,23 @@ impl Calls {
         Some(Message::Called { thread: *number, program, call })
     }
 
+    /// A thread has started another one, or a process, which is stopped at its calls as well.
+    pub fn started(&mut self, thread: libc::pid_t) {
+        self.starts.told(thread);
+    }
+
+    /// Something was said since the last stop.
+    pub fn said(&mut self) {
+        if self.writing.is_empty() {
+            self.refused = self.refused.or(Some(SAID_OUTSIDE));
+        }
+    }
+
+    /// Why the program cannot be followed, if so.
+    pub fn refused(&self) -> Option<&'static str> {
+        self.refused
+    }
+
     /// Why not all flushes were left out that were to be.
     pub fn objection(&self) -> Option<String> {
         self.left_out.objection()
@@ -189,6 +227,8 @@ impl Calls {
     /// A thread has ended, or runs another program from now on. Its call, if it is in one, does not return.
     pub fn ended(&mut self, thread: libc::pid_t) -> Option<Message> {
         self.left_out.ended(thread);
+        self.starts.ended(thread);
+        self.writing.remove(&thread);
         self.unnoted.remove(&thread);
         let (number, calling) = self.threads.remove(&thread)?;
         calling.then_some(Message::CallEnded { thread: number, result: NO_RESULT })
@@ -196,10 +236,7 @@ impl Calls {
 
     /// A thread runs another program, and has the id of its process for that. What becomes of the calls of both ids.
     pub fn executed(&mut self, thread: libc::pid_t) -> Vec<Message> {
-        let mut former: libc::c_ulong = 0;
-        // SAFETY: the kernel writes one number.
-        let asked = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
-        let threads = [thread, if asked < 0 { thread } else { former as libc::pid_t }];
+        let threads = [thread, former(thread)];
         threads.into_iter().filter_map(|thread| self.ended(thread)).collect()
     }
 
@@ -413,18 +450,21 @@ mod tests {
 
     #[test]
     fn a_call_of_a_thread_that_ends_does_not_return() {
-        let threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
-        let mut calls = Calls {
-            device: 0,
-            threads,
-            unnoted: HashSet::new(),
-            numbers: 2,
-            noted: 2,
-            flushes: 0,
-            left_out: LeftOut::new(Vec::new()),
-        };
+        let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
+        calls.threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
         assert_eq!(calls.ended(8), None);
         assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
         assert_eq!(calls.all_ended(), []);
+    }
+
+    #[test]
+    fn a_line_that_nobody_writes_is_why_a_program_is_refused() {
+        let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
+        calls.writing.insert(7);
+        calls.said();
+        assert_eq!(calls.refused(), None);
+        assert_eq!(calls.ended(7), None);
+        calls.said();
+        assert_eq!(calls.refused(), Some(SAID_OUTSIDE));
     }
 }

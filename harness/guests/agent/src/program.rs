@@ -41,6 +41,8 @@ const TOO_MUCH: i32 = 125;
 const UNLISTED: i32 = 126;
 /// Status of a program that does not make a flush that was to be left out.
 const TOO_FEW_FLUSHES: i32 = 122;
+/// Status of a program that cannot be followed.
+const UNFOLLOWED: i32 = 121;
 /// How long what is killed may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 /// So many folders of the host's /tmp are there for programs, whose own /tmp it is.
@@ -50,6 +52,9 @@ const KERNEL_PARENT: &str = "2";
 const TRACE: libc::c_int =
     libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
 const TRACE_CHILDREN: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+
+/// What ptrace tells of a thread that has started another one, or a process.
+const STARTS: [libc::c_int; 3] = [libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE];
 
 /// Whose threads are stopped at each of their system calls.
 pub enum StoppedProcesses {
@@ -142,15 +147,10 @@ pub fn run(
     let mut calls = left_out.map(Calls::of_target).transpose()?;
     let mut at_stop = |stop: Stop| {
         // Also where a call begins: the kernel may have written a line for io_uring since the last call ended.
-        let may_go_on = output.drain(tell)?;
-        let notes = match (stop, &mut calls) {
-            (Stop::Call(thread), Some(calls)) => calls.stopped(thread)?.into_iter().collect(),
-            (Stop::End(thread), Some(calls)) => calls.ended(thread).into_iter().collect(),
-            (Stop::Exec(thread), Some(calls)) => calls.executed(thread),
-            _ => Vec::new(),
-        };
+        let may_go_on = heard(&mut output, &mut calls, |output| output.drain(tell))?;
+        let notes = calls.as_mut().map_or(Ok(Vec::new()), |calls| notes_of(&stop, calls))?;
         notes.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
-        Ok(may_go_on)
+        Ok(may_go_on && calls.as_ref().and_then(Calls::refused).is_none())
     };
     let status = traced(main, &others, options, limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
     let left = calls.as_mut().map_or_else(Vec::new, Calls::all_ended);
@@ -159,7 +159,10 @@ pub fn run(
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
     }
-    output.end(tell)?;
+    heard(&mut output, &mut calls, |output| output.end(tell))?;
+    if let Some(reason) = calls.as_ref().and_then(Calls::refused) {
+        return Ok(Transcript { lines: Vec::new(), status: UNFOLLOWED, errors: reason.to_owned() });
+    }
     let Some(status) = status else {
         let errors = format!("it did not end within {seconds} s");
         return Ok(Transcript { lines: output.lines, status: LATE, errors });
@@ -169,6 +172,32 @@ pub fn run(
         return Ok(Transcript { lines: Vec::new(), status: TOO_FEW_FLUSHES, errors });
     }
     Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
+}
+
+/// Take what was said. The notes of calls tell whether one of them can have said it.
+fn heard<T>(
+    output: &mut Output,
+    calls: &mut Option<Calls>,
+    take: impl FnOnce(&mut Output) -> io::Result<T>,
+) -> io::Result<T> {
+    let known = output.bytes;
+    let taken = take(output)?;
+    if let Some(calls) = calls.as_mut().filter(|_| output.bytes > known) {
+        calls.said();
+    }
+    Ok(taken)
+}
+
+/// What there is to note of the calls of a program at this stop.
+fn notes_of(stop: &Stop, calls: &mut Calls) -> io::Result<Vec<Message>> {
+    match *stop {
+        Stop::Call(thread) => return Ok(calls.stopped(thread)?.into_iter().collect()),
+        Stop::End(thread) => return Ok(calls.ended(thread).into_iter().collect()),
+        Stop::Exec(thread) => return Ok(calls.executed(thread)),
+        Stop::Start(thread) => calls.started(thread),
+        Stop::Other => {}
+    }
+    Ok(Vec::new())
 }
 
 /// A file system in memory for what the agent's own root, which is read-only, has no room for.
@@ -236,6 +265,8 @@ enum Stop {
     End(libc::pid_t),
     /// This thread runs another program.
     Exec(libc::pid_t),
+    /// This thread has started another one, or a process.
+    Start(libc::pid_t),
     /// Something else, or nothing for a while.
     Other,
 }
@@ -246,6 +277,7 @@ impl Stop {
             Next::Event(thread, status) if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) => Stop::End(thread),
             Next::Event(thread, status) if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 => Stop::Call(thread),
             Next::Event(thread, status) if status >> 16 == libc::PTRACE_EVENT_EXEC => Stop::Exec(thread),
+            Next::Event(thread, status) if STARTS.contains(&(status >> 16)) => Stop::Start(thread),
             _ => Stop::Other,
         }
     }

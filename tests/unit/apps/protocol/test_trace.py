@@ -1,8 +1,10 @@
 """What the tracer sees of real programs."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,7 @@ CASES = [
         "os.write(w, b'.'); os.wait(); put('b', 'y')",
         ["openat +a", "pwrite64 =1 #0", "openat +b", "pwrite64 =1 #0"],
     ),
+    ("import socket; socket.socket(socket.AF_UNIX).bind('s')", ["bind +s"]),
     ("a = put('a', 'xyz'); os.copy_file_range(os.open('a', 0), put('b', ''), 3)", None),
 ]
 
@@ -102,6 +105,20 @@ def test_steps_are_what_the_program_does(traced: Traced, program: str, steps: li
     found = told(traced(program))
     assert steps is None or found == steps
     assert told(traced(program, always=True)) == found
+
+
+THROUGH_MEMORY = """
+import ctypes
+file = os.open('m', os.O_CREAT | os.O_RDWR); os.ftruncate(file, 4096); m = mmap.mmap(file, 4096)
+if os.fork() == 0:
+    place = ctypes.addressof(ctypes.c_char.from_buffer(m))
+    os.pwrite(os.open(f'/proc/{os.getppid()}/mem', os.O_RDWR), b'x', place); os._exit(0)
+os.wait(); os.rename('m', 'n')
+"""
+
+
+def test_what_is_stored_through_the_memory_of_another_process_is_a_store(traced: Traced) -> None:
+    assert told(traced(THROUGH_MEMORY)) == ["openat +m", "ftruncate =4096", "store #0", "rename -m +n"]
 
 
 def test_the_last_state_is_what_the_program_left(traced: Traced, tmp_path: Path) -> None:
@@ -234,6 +251,14 @@ def test_extended_attributes_are_noted(traced: Traced, before: str, program: str
 CLONE_UNTRACED = 0x00800000
 
 
+def run_traced(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program under the tracer, in the folder `folder` within `folder`."""
+    (folder / "folder").mkdir()
+    command = [str(find_binary("postcrash-calls")), str(folder / "folder"), str(folder / "trace")]
+    command += [sys.executable, "-S", "-c", program]
+    return subprocess.run(command, cwd=folder / "folder", capture_output=True, text=True, timeout=60, check=False)
+
+
 @pytest.mark.parametrize(
     ("number", "argument"),
     [
@@ -252,10 +277,83 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 """
-    (tmp_path / "folder").mkdir()
-    command = [str(find_binary("postcrash-calls")), str(tmp_path / "folder"), str(tmp_path / "trace")]
-    command += [sys.executable, "-S", "-c", program]
-    ran = subprocess.run(command, cwd=tmp_path / "folder", capture_output=True, text=True, timeout=60, check=False)
+    ran = run_traced(tmp_path, program)
     assert ran.returncode != 0
     assert "cannot be followed (CLONE_UNTRACED)" in ran.stderr
     assert not (tmp_path / "folder" / "by-the-child").exists()
+
+
+IN_SECRET_MEMORY = f"""
+import ctypes, mmap, os, struct
+secret = ctypes.CDLL(None).syscall(447, 0)
+if secret < 0:
+    os._exit(9)
+os.ftruncate(secret, 4096)
+page = mmap.mmap(secret, 4096)
+page[:64] = struct.pack("QQQQQQQQ", {CLONE_UNTRACED}, 0, 0, 0, 17, 0, 0, 0)
+place = ctypes.addressof(ctypes.c_char.from_buffer(page))
+if not ctypes.CDLL(None).syscall(435, ctypes.c_void_p(place), 64):
+    os._exit(0)
+open("by-the-parent", "w").close()
+"""
+
+
+def test_a_process_that_nobody_was_told_of_is_refused_whatever_its_call_said(tmp_path: Path) -> None:
+    """The tracer cannot read what the kernel reads here. It might also have read it too soon."""
+    ran = run_traced(tmp_path, IN_SECRET_MEMORY)
+    if ran.returncode == 9:
+        pytest.skip("this kernel has no memfd_secret")
+    assert "cannot be followed (CLONE_UNTRACED)" in ran.stderr
+    assert not (tmp_path / "folder" / "by-the-parent").exists()
+
+
+def interrupted(folder: Path, program: str, action: Callable[[int, Path], None]) -> str:
+    """Why the tracer refuses a shell program that begins with writing its number to the FIFO `$begun`.
+
+    What reads this number calls `action` with it, and with the folder.
+    """
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "begun")
+    command = [str(find_binary("postcrash-calls")), str(folder / "folder"), str(folder / "trace"), "sh", "-c", program]
+    environment = {**os.environ, "begun": str(folder / "begun")}
+    with subprocess.Popen(
+        command, cwd=folder / "folder", env=environment, stderr=subprocess.PIPE, text=True
+    ) as running:
+        action(int((folder / "begun").read_text()), folder / "folder")
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode
+    return errors
+
+
+def test_what_changes_without_a_call_of_the_program_is_refused(tmp_path: Path) -> None:
+    """Whoever it is that changes it: the program sees it, and can say so."""
+    program = "echo $$ >$begun; until [ -e x ]; do :; done; echo seen"
+    errors = interrupted(tmp_path, program, lambda _, place: (place / "x").touch())
+    assert errors == "postcrash-calls: x changes without a call of the program, which is not followed\n"
+
+
+def test_a_line_that_no_call_of_the_program_says_is_refused(tmp_path: Path) -> None:
+    def say(process: int, _: Path) -> None:
+        Path(f"/proc/{process}/fd/1").write_text("said\n")
+        (tmp_path / "begun").write_text("go on\n")
+
+    errors = interrupted(tmp_path, "echo $$ >$begun; read line <$begun; echo end", say)
+    assert "the program says something that none of its calls of write says" in errors
+
+
+def test_a_dump_of_a_process_is_a_step_of_its_own(traced: Traced) -> None:
+    program = """
+import resource
+resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))
+if os.fork() == 0:
+    os.kill(os.getpid(), 11)
+os.wait(); os.write(1, b"dumped\\n" if os.path.exists("core") else b"\\n"); os.rename("core", "c")
+"""
+    dump, said, renamed = traced(program).steps
+    assert (dump.call, dump.about.split(",")[0], said.said, renamed.call) == (
+        "core dump",
+        "core",
+        ("dumped",),
+        "rename",
+    )
+    assert said.first == dump.end > 1
