@@ -51,6 +51,11 @@ ALLOWED = (
         "Linux 6.1, fs/ext4/super.c, ext4_setup_super; fs/ext2/super.c, ext2_setup_super",
     ),
     AllowedLine(
+        re.compile(r"(EXT4|F2FS)-fs \(\S+\): Test dummy encryption mode enabled$"),
+        "tells what the mount option means",
+        "Linux 6.1, fs/ext4/super.c, ext4_parse_test_dummy_encryption; fs/f2fs/super.c, f2fs_set_test_dummy_encryption",
+    ),
+    AllowedLine(
         re.compile(r"XFS \(\S+\): Torn write \(CRC failure\) detected at log block "),
         "the log's head was being written when the power went; recovery goes back to the last whole record",
         "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_head",

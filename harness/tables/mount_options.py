@@ -2,16 +2,18 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import errorcode
 from pathlib import Path
 
 from postcrash._core import Recording, intervals
+from postcrash.checkers.kernel_log import KernelLog
 from postcrash.harness.errors import HarnessError, OperationFailedError
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.suitability import missing_configuration
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.model import Observation, WorkloadBuilder, simulate
+from postcrash.model import History, Observation, WorkloadBuilder, simulate
+from postcrash.model.observation import error_name
 from postcrash.targets import BaseImageError, Target, base_image
 from postcrash.targets.options import ListedOptions, TriedOption
 
@@ -31,7 +33,8 @@ _INTRODUCTION = """\
 What `bench/mount_options.py` found when it tried each mount option and feature of mkfs that the manual pages and the
 kernel's documentation name ([targets/options.toml](../targets/options.toml)): make the file system, mount it, run a
 short workload, mount it again as after a crash that lost nothing, and compare the tree with the simulated one. "Works"
-says this much, and nothing about crashes. [targets.md](targets.md) has targets with many of these options.
+says this much, and that the kernel warns of nothing. It says nothing about crashes. [targets.md](targets.md) has
+targets with many of these options.
 """
 
 
@@ -66,21 +69,32 @@ def _run(machine: Machine, target: Target, bases: Path, recording: Path) -> str:
     machine.record(base, target.mount, _WORKLOAD, recording, {})
     last = intervals(Recording(recording), base, _MODEL)[-1].index
     recovery = target.recovery(walk=True, fsck=False).by_kernel()
-    seen = machine.execute(Source(recording, base, _MODEL), last, [], recovery).observation
-    observation = Observation.from_wire(seen)
+    executed = machine.execute(Source(recording, base, _MODEL), last, [], recovery)
+    if executed.casualty is not None:
+        return f"mounts, but when it is mounted again the guest is lost: {executed.casualty.what}"
+    observation = Observation.from_wire(executed.observation)
     if observation.mount_errno:
-        return f"works, but does not mount again: errno {observation.mount_errno}"
+        return f"mounts, but not again: {error_name(observation.mount_errno)}"
     found, expected = (
         {path: (entry.type, entry.segments) for path, entry in tree.items()}
         for tree in (observation.tree, simulate(_WORKLOAD)[-1])
     )
-    return WORKS if found == expected else "mounts, but does not keep what sync made durable"
+    if found != expected:
+        return "mounts, but does not keep what sync made durable"
+    operations = len(_WORKLOAD.operations)
+    warned = KernelLog().check(History(_WORKLOAD, operations, operations), replace(observation, klog_whole=True))
+    return f"{WORKS}, but {_plain(warned.message)}" if warned else WORKS
 
 
 def _reason(error: str) -> str:
     """What the kernel says, or else the error that mount(2) returned."""
     _, said, reason = error.partition(": the kernel says: ")
-    return (reason if said else error.partition(": ")[2] or error).replace("(vda)", "").replace("  ", " ")
+    return _plain(reason if said else error.partition(": ")[2] or error)
+
+
+def _plain(said: str) -> str:
+    """Without the device's name, which says nothing here."""
+    return said.replace(" (vda)", "").replace(" (device vda)", "")
 
 
 def page(kernels: Sequence[str], listed: Mapping[str, ListedOptions], found: Sequence[Sequence[OptionTrial]]) -> str:

@@ -16,6 +16,7 @@ NORMAL = [
     "fast_commit support!",
     "<4>ext3 filesystem being mounted at /mnt supports timestamps until 2038-01-19 (0x7fffffff)",
     "<4>EXT4-fs (vda): warning: mounting unchecked fs, running e2fsck is recommended",
+    "<4>EXT4-fs (vda): Test dummy encryption mode enabled",
     "<4>XFS (vda): Torn write (CRC failure) detected at log block 0x180. Truncating head block from 0x200.",
     "<4>XFS (vda): Tail block (0x10000) overwrite detected. Updated to 0x0",
     "<4>XFS (vda): EXPERIMENTAL big timestamp feature in use. Use at your own risk!",

@@ -36,3 +36,13 @@ def test_a_mkfs_that_does_not_end_is_told_of(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(BaseImageError, match=r"mkfs\.slow did not end within 0\.2 s"):
         base_image(target, tmp_path / "bases")
     assert list((tmp_path / "bases").iterdir()) == []
+
+
+def test_an_image_may_be_changed_once_it_is_made(tmp_path: Path) -> None:
+    plain = target_named("ext4-current")
+    changed = replace(plain, after_mkfs=("/sbin/debugfs", "-w", "-R", "set_super_value volume_name changed"))
+    first, second = (base_image(target, tmp_path).path for target in (plain, changed))
+    assert first != second
+    assert (b"changed" in first.read_bytes()[:4096], b"changed" in second.read_bytes()[:4096]) == (False, True)
+    with pytest.raises(BaseImageError, match="false with a word failed: "):
+        base_image(replace(plain, after_mkfs=("false", "with", "a", "word")), tmp_path)

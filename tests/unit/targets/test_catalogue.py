@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.targets import TABLE_TARGETS, TARGETS, Target, TargetFileError, load_target, target_named
+from postcrash.targets import TABLE_TARGETS, TARGETS, VARIANTS, Target, TargetFileError, load_target, target_named
 
 
 def loaded(folder: Path, text: str) -> Target:
@@ -18,6 +18,13 @@ def test_names_are_those_of_the_files_and_rows_come_first() -> None:
     assert len(set(names)) == len(names) >= 20
     assert TARGETS[: len(TABLE_TARGETS)] == TABLE_TARGETS
     assert [target.name for target in TABLE_TARGETS][3:] == ["ext4-current", "btrfs"]
+
+
+def test_variants_stand_apart_and_are_found_by_name() -> None:
+    names = [target.name for target in VARIANTS]
+    assert len(names) >= 25 and names == sorted(names)
+    assert not {target.name for target in TARGETS} & set(names)
+    assert [target_named(name) for name in names] == list(VARIANTS)
 
 
 def test_what_a_file_does_not_name_is_taken_from_the_target_that_it_is_like(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from postcrash.harness.examination.recorded import about_target
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, state_id
-from postcrash.targets import TARGETS, target_named
+from postcrash.targets import TARGETS, VARIANTS, target_named
 
 from ...conftest import places
 from .conftest import ORIGINAL, Made, named
@@ -134,6 +134,7 @@ def test_a_target_of_ones_own_may_differ_in_options_and_sizes(made: Made) -> Non
         ({"fsck": ("/bin/sh",)}, "fsck = ['/bin/sh']"),
         ({"fsck": (*OWN.fsck, "-E", "x")}, "fsck = "),
         ({"repair": ("/sbin/e2fsck", "-y")}, "repair = "),
+        ({"after_mkfs": ("/bin/sh", "-c", "evil")}, "after_mkfs = ['/bin/sh', '-c', 'evil']"),
         ({"helper": ("/bin/sh",)}, "helper = ['/bin/sh']"),
         ({"modules": ("evil",)}, "modules = ['evil']"),
         ({"package": "evil"}, "package = ['evil']"),
@@ -147,7 +148,7 @@ def test_a_target_brings_no_commands(made: Made, changed: dict[str, Any], said: 
 
 
 def test_a_target_of_the_catalogue_mounts_as_it_does(made: Made) -> None:
-    for target in TARGETS:
+    for target in (*TARGETS, *VARIANTS):
         assert admitted(made.parts(on=target)).target == target.name
     assert "helper = " in refused(made.parts(on=replace(target_named("fuse2fs"), options="logfile=/x")))
 

@@ -53,3 +53,14 @@ def test_each_supervisor_says_which_kernel_it_needs() -> None:
     source = (CHECKOUT / "targets/xsyncfs/src/cli.rs").read_text()
     (numbers,) = re.findall(r"const KERNEL_MIN: \(u32, u32\) = \((\d+), (\d+)\);", source)
     assert SUPERVISOR_KERNELS_MIN["xsync"] == tuple(map(int, numbers))
+
+
+def test_a_kernel_that_was_built_without_an_option_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = target_named("ext4-casefold")
+    for config, why in [
+        ("CONFIG_UNICODE=y\n", None),
+        ("# CONFIG_UNICODE is not set\n", "UML 6.1.176 was built without CONFIG_UNICODE (target ext4-casefold)"),
+        (None, None),
+    ]:
+        monkeypatch.setattr(suitability, "known_config", lambda *_, config=config: config)
+        assert why_unsuitable(kernel("6.1.176"), target) == why
