@@ -20,7 +20,7 @@ from postcrash.properties.promises import (
     unknown_names,
     verdict_on_promises,
 )
-from postcrash.targets import TARGETS, Rule, Target, load_target, target_named
+from postcrash.targets import TARGETS, VARIANTS, Rule, Target, load_target, target_named
 
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/promises.md"
@@ -28,7 +28,7 @@ MODELS = ("cache", "torn", "ordered", "lying", "prefix")
 
 
 def speaking(rule: Rule) -> list[tuple[Target, str]]:
-    return [(t, m) for t, m in product(TARGETS, MODELS) if rule.speaks_of(t.fstype, t.words, m)]
+    return [(t, m) for t, m in product((*TARGETS, *VARIANTS), MODELS) if rule.speaks_of(t.fstype, t.words, m)]
 
 
 def useless(rules: dict[str, Rule]) -> set[str]:
@@ -177,7 +177,7 @@ def test_a_users_target_has_the_rules_of_its_type_and_options_and_its_own(tmp_pa
     assert rule(mine('options = "commit=1"'), "S-sync-dir") is None
     assert rule(mine('options = "commit=1,nobarrier"'), "durability") == "denied: ext-barrier"
     without = 'mkfs = ["mkfs.ext4", "-O", "extents,^has_journal"]'
-    assert rule(mine(without), "mounts") is None
+    assert rule(mine(without), "mounts") == "denied: ext4-no-journal"
     own = '[rules.mine]\nstatement = "A name is there."\nsource = "mine(5)"\n'
     assert rule(mine(f'{own}promises = ["P4"]'), "P4") == "promised: mine"
     assert rule(mine(f'{own}denies = ["fsck"]'), "fsck") == "denied: mine"

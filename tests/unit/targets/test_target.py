@@ -102,6 +102,7 @@ CHANGED: dict[str, Any] = {
     **{"name": "other", "title": "Other", "fstype": "ext3", "mkfs": ("mkfs.ext4",), "options": "", "helper": ("/x",)},
     **{"fsck": (), "repair": ("/x",), "needs_repair": True, "size_mib": 17, "garbage_mib": 1, "package": "other"},
     **{"aged_mib": 1, "source": "other", "checks_data": True, "recover_options": "ro", "modules": ("crc32c",)},
+    **{"after_mkfs": ("/x",), "configuration": ("CONFIG_QUOTA",)},
     **{"supervisor": "xsync", "rules": {"r": Rule(statement="It is so.", source="fs(5)", promises=("P1",))}},
 }
 
@@ -128,6 +129,7 @@ def test_targets_can_be_keys_although_they_have_rules() -> None:
         *({"size_mib": size} for size in (0, -1, True, "16", 1.5)),
         *({"mkfs": ()}, {"mkfs": "mkfs.ext4"}, {"options": "a\nb"}, {"options": "a" * 1001}),
         *({"garbage_mib": 0}, {"aged_mib": 0}, {"needs_repair": 1}, {"checks_data": "yes"}, {"supervisor": "other"}),
+        *({"configuration": ("QUOTA",)}, {"configuration": ("CONFIG_x=y",)}),
         *({"more": 1}, {"rules": {"r": {"statement": "It is so.", "source": "fs(5)"}}}),
     ],
     ids=str,

@@ -1,0 +1,56 @@
+"""docs/mount-options.md says what comes of each mount option and feature of mkfs."""
+
+from pathlib import Path
+
+import pytest
+
+import postcrash
+from postcrash.harness.files.places import cache_folder
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernels.debian import UML, Suite
+from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
+from postcrash.harness.guests.kernels.stock import Stock
+from postcrash.harness.guests.machine import Machine
+from postcrash.harness.session import settings_for
+from postcrash.harness.tables.mount_options import all_options, results_on, tried
+from postcrash.targets.options import listed_options
+
+PAGE = (Path(postcrash.__file__).resolve().parents[1] / "docs/mount-options.md").read_text()
+SAMPLE_OF = 12
+"""Without --full, one option of so many is tried."""
+NEWER, SUITE = "7.2.", "sid"
+
+
+def check(machine: Machine, kernel: Kernel, column: int, bases: Path, every: int) -> None:
+    listed = listed_options()
+    said = {fstype: results_on(PAGE, fstype, column) for fstype in listed}
+    options = list(all_options(listed))
+    assert {(option.fstype, option.label) for option in options} == {
+        (fstype, label) for fstype, labels in said.items() for label in labels
+    }
+    found = {
+        (trial.option.fstype, trial.option.label): trial.result
+        for trial in (tried(machine, kernel, option, bases) for option in options[::every])
+    }
+    assert found == {(fstype, label): said[fstype][label] for fstype, label in found}
+
+
+def test_a_sample_is_as_the_page_says(machine: Machine, tmp_path: Path) -> None:
+    check(machine, find_kernel(), 0, tmp_path, SAMPLE_OF)
+
+
+@pytest.mark.full
+def test_all_options_are_as_the_page_says(machine: Machine, tmp_path: Path) -> None:
+    check(machine, find_kernel(), 0, tmp_path, 1)
+
+
+@pytest.mark.full
+def test_all_options_are_as_the_page_says_on_a_newer_kernel(tmp_path: Path) -> None:
+    stock = Stock(cache_folder())
+    known = [kernel for kernel in stock.all() if kernel.engine == "uml" and kernel.version.startswith(NEWER)]
+    if not known:
+        with Suite(SUITE, cache_folder()).unpacked(UML) as parts:
+            known = [stock.add(f"{SUITE}-test", parts)]
+    kernel = kernel_at(known[-1].path, known[-1].modules, cache_folder())
+    with Machine(settings_for(kernel, guest_root(kernel, cache_folder()))) as newer:
+        check(newer, kernel, 1, tmp_path, 1)
