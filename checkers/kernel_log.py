@@ -51,6 +51,21 @@ ALLOWED = (
         "Linux 6.1, fs/ext4/super.c, ext4_setup_super; fs/ext2/super.c, ext2_setup_super",
     ),
     AllowedLine(
+        re.compile(r"EXT4-fs: (Ignoring removed \w+ option|inline encryption not supported)$"),
+        "tells that the mount option has no effect",
+        "Linux 6.1, fs/ext4/super.c, ext4_parse_param",
+    ),
+    AllowedLine(
+        re.compile(r"XFS: (no)?(attr2|ikeep) mount option is deprecated\.$"),
+        "the mount option will go; nothing to do with the crash",
+        "Linux 6.1, fs/xfs/xfs_super.c, xfs_fs_warn_deprecated",
+    ),
+    AllowedLine(
+        re.compile(r"BTRFS warning( \(device \S+\))?: (the )?'\w+' (option )?is deprecated"),
+        "the mount option will go; nothing to do with the crash",
+        "Linux 6.1, fs/btrfs/super.c, btrfs_parse_options",
+    ),
+    AllowedLine(
         re.compile(r"(EXT4|F2FS)-fs \(\S+\): Test dummy encryption mode enabled$"),
         "tells what the mount option means",
         "Linux 6.1, fs/ext4/super.c, ext4_parse_test_dummy_encryption; fs/f2fs/super.c, f2fs_set_test_dummy_encryption",
@@ -66,7 +81,9 @@ ALLOWED = (
         "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_tail",
     ),
     AllowedLine(
-        re.compile(r"XFS \(\S+\): EXPERIMENTAL (big timestamp|inode btree counters) feature in use\. "),
+        re.compile(
+            r"XFS \(\S+\): EXPERIMENTAL (big timestamp|inode btree counters|Large extent counts) feature in use\. "
+        ),
         "tells what mkfs chose, of features that were new then; nothing to do with the crash",
         "Linux 5.10, fs/xfs/xfs_super.c, xfs_fc_fill_super",
     ),

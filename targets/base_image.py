@@ -147,11 +147,18 @@ def _make(target: Target, program: str, folder: Path, stem: str) -> BaseImage:
         for command in filter(None, ((program, *target.mkfs[1:]), target.after_mkfs)):
             made = _ran([*command, str(temporary)], environment)
             if made.returncode != 0:
-                said = (made.stderr or made.stdout).strip().splitlines()
-                raise BaseImageError(f"{' '.join(command)} failed: {said[-1] if said else made.returncode}")
+                raise BaseImageError(f"{' '.join(command)} failed: {_why(made)}")
         return keep_image(temporary, folder, stem)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _why(failed: subprocess.CompletedProcess[str]) -> str:
+    """The last line that the program said, before it explained its usage."""
+    said = (failed.stderr or failed.stdout).strip().splitlines()
+    usage = next((number for number, line in enumerate(said) if line.lower().startswith("usage:")), len(said))
+    lines = said[:usage] or said
+    return lines[-1] if lines else f"exit code {failed.returncode}"
 
 
 def _fill_with_garbage(write: Callable[[bytes], int], blocks: int) -> None:

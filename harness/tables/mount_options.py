@@ -19,6 +19,7 @@ from postcrash.targets.options import ListedOptions, TriedOption
 
 WORKS = "works"
 _MODEL = "cache"
+_OF_AGENT = "the guest agent failed: "
 _WORKLOAD = (
     WorkloadBuilder()
     .mkdir("D").creat("D/old").append("D/old", 9000)
@@ -57,7 +58,7 @@ def tried(machine: Machine, kernel: Kernel, option: TriedOption, bases: Path) ->
         except OperationFailedError as error:
             result = f"mounts, but {error.operation} fails with {errorcode.get(error.errno, error.errno)}"
         except HarnessError as error:
-            result = f"refused: {_reason(str(error))}"
+            result = _refusal(str(error))
     lacking = missing_configuration(kernel, option.needs)
     if result == WORKS and lacking:
         result = f"mounts without effect: the kernel was built without {' and '.join(lacking)}"
@@ -86,10 +87,12 @@ def _run(machine: Machine, target: Target, bases: Path, recording: Path) -> str:
     return f"{WORKS}, but {_plain(warned.message)}" if warned else WORKS
 
 
-def _reason(error: str) -> str:
-    """What the kernel says, or else the error that mount(2) returned."""
+def _refusal(error: str) -> str:
+    """What the kernel says of a mount, or else the error that mount(2) or the agent's first write returned."""
+    if error.startswith(_OF_AGENT):
+        return f"mounts, but nothing can be written: {error.removeprefix(_OF_AGENT).partition(' (os error ')[0]}"
     _, said, reason = error.partition(": the kernel says: ")
-    return _plain(reason if said else error.partition(": ")[2] or error)
+    return f"refused: {_plain(reason if said else error.partition(': ')[2] or error)}"
 
 
 def _plain(said: str) -> str:

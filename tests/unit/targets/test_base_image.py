@@ -38,6 +38,14 @@ def test_a_mkfs_that_does_not_end_is_told_of(tmp_path: Path, monkeypatch: pytest
     assert list((tmp_path / "bases").iterdir()) == []
 
 
+def test_a_mkfs_that_fails_says_why_and_not_what_its_usage_is(tmp_path: Path) -> None:
+    target = target_named("xfs")
+    with pytest.raises(BaseImageError, match=r"failed: .*[Ll]og size"):
+        base_image(replace(target, mkfs=(*target.mkfs, "-l", "size=16m")), tmp_path)
+    with pytest.raises(BaseImageError, match=r"false failed: exit code 1"):
+        base_image(replace(target, after_mkfs=("false",)), tmp_path)
+
+
 def test_an_image_may_be_changed_once_it_is_made(tmp_path: Path) -> None:
     plain = target_named("ext4-current")
     changed = replace(plain, after_mkfs=("/sbin/debugfs", "-w", "-R", "set_super_value volume_name changed"))
