@@ -73,7 +73,7 @@ ALLOWED = (
         "Linux 7.2, fs/fs_parser.c, __fs_parse; fs/btrfs/super.c, btrfs_check_options",
     ),
     AllowedLine(
-        re.compile(r"F2FS-fs \(\S+\): heap/no_heap options were deprecated$"),
+        re.compile(r"F2FS-fs( \(\S+\))?: heap/no_heap options were deprecated$"),
         "tells that the mount option has no effect",
         "Linux 7.2, fs/f2fs/super.c, f2fs_parse_param",
     ),
