@@ -66,6 +66,18 @@ ALLOWED = (
         "Linux 6.1, fs/btrfs/super.c, btrfs_parse_options",
     ),
     AllowedLine(
+        re.compile(
+            r"(\w+: Deprecated parameter '\w+'$|BTRFS warning .*: space cache v1 is being deprecated and will be )"
+        ),
+        "the mount option will go; nothing to do with the crash",
+        "Linux 7.2, fs/fs_parser.c, __fs_parse; fs/btrfs/super.c, btrfs_check_options",
+    ),
+    AllowedLine(
+        re.compile(r"F2FS-fs( \(\S+\))?: heap/no_heap options were deprecated$"),
+        "tells that the mount option has no effect",
+        "Linux 7.2, fs/f2fs/super.c, f2fs_parse_param",
+    ),
+    AllowedLine(
         re.compile(r"(EXT4|F2FS)-fs \(\S+\): Test dummy encryption mode enabled$"),
         "tells what the mount option means",
         "Linux 6.1, fs/ext4/super.c, ext4_parse_test_dummy_encryption; fs/f2fs/super.c, f2fs_set_test_dummy_encryption",

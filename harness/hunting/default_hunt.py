@@ -58,8 +58,9 @@ _SAMPLES: Mapping[Probe, tuple[int, str]] = {
     Probe.CRASH: (60, "once more with a crash in recovery"),
 }
 """How many workloads are looked at in this way as well, and how this is called."""
-LOOKS: Mapping[Probe, int] = {Probe.WALK: FIRST_LOOK, Probe.FSCK: 16, Probe.CRASH: FIRST_LOOK}
-"""The recoveries of a first look. fsck takes up to a hundred times as long as a recovery (xfs_repair)."""
+LOOKS: Mapping[Probe, int] = {Probe.WALK: FIRST_LOOK, Probe.FSCK: 16, Probe.CRASH: 200}
+"""The recoveries of a first look. fsck takes up to a hundred times as long as a recovery (xfs_repair). Most crashes
+within a recovery come after the first ones, which read the log only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,8 @@ _INTRODUCTION = """\
 What `bench/mount_options.py` found when it tried each mount option and feature of mkfs that the manual pages and the
 kernel's documentation name ([targets/options.toml](../targets/options.toml)): make the file system, mount it, run a
 short workload, mount it again as after a crash that lost nothing, and compare the tree with the simulated one. "Works"
-says this much, and that the kernel warns of nothing. It says nothing about crashes. [targets.md](targets.md) has
-targets with many of these options.
-"""
+says this much, and that the kernel warns of nothing that matters (`checkers/kernel_log.py`). It says nothing about
+crashes. [targets.md](targets.md) has targets with many of these options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from .change import ChosenChange, numbered
 from .mutant import Mutant
 from .results import Measurements, Results, Row, compared_markdown, markdown, summary
 from .source import SourceTree, say
-from .stages import COMPARISON, REBUILT, STAGES, Stage, StockKernel, Trial, run_stage
+from .stages import COMPARISON, REBUILT, STAGES, Stage, StockKernel, Trial, recoveries_of, run_stage
 
 STOCK = "stock"
 OTHER_BUILD = "rebuilt"
@@ -146,7 +146,7 @@ class Measurer:
         reference = StockKernel(self._stock, self._place / "checks")
 
         def counts(hunted: HuntedKernel, stage: Stage, finding: Finding) -> bool:
-            return hunted.number != 0 and not reference.shows(finding, hunted.target, stage.recoveries)
+            return hunted.number != 0 and not reference.shows(finding, hunted.target, recoveries_of(stage, finding))
 
         self._run(todo, self._pages.hunts, self._built, counts, self._pages.write)
 

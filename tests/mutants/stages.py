@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.model import ExitCode, parse_workload
@@ -45,6 +46,12 @@ class Stage:
         """
         given = dict(zip(self.command, (*self.command[1:], ""), strict=True))
         return ("--depth", given["--depth"]) if "--depth" in given else ()
+
+
+def recoveries_of(stage: Stage, finding: Finding) -> tuple[str, ...]:
+    """The options with which `postcrash check` recovers crash states as the stage did when it made the finding."""
+    is_within = state_below(finding) is not None
+    return stage.recoveries or (("--depth", "2") if is_within else ())
 
 
 def _hunt(*options: str, time: str = "3m") -> tuple[str, ...]:

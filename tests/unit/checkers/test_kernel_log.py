@@ -19,6 +19,9 @@ NORMAL = [
     "<4>EXT4-fs: Ignoring removed nocheck option",
     "<4>XFS: ikeep mount option is deprecated.",
     "<4>BTRFS warning (device vda): 'recovery' is deprecated, use 'rescue=usebackuproot' instead",
+    "<4>BTRFS warning (device vda): space cache v1 is being deprecated and will be removed in a future release, please "
+    "use -o space_cache=v2",
+    "<4>F2FS-fs: heap/no_heap options were deprecated",
     "<4>EXT4-fs (vda): Test dummy encryption mode enabled",
     "<4>XFS (vda): Torn write (CRC failure) detected at log block 0x180. Truncating head block from 0x200.",
     "<4>XFS (vda): Tail block (0x10000) overwrite detected. Updated to 0x0",

@@ -30,7 +30,8 @@ def completed(folder: Path, *words: str) -> list[str]:
     [
         (["bis"], ["plain,bisect-run"]),
         (["check", "a.ops", "--target", "ext4-j"], ["plain,ext4-journal"]),
-        (["characterize", "--target", "btrfs,xfs-"], ["plain,btrfs,xfs-full", "plain,btrfs,xfs-wsync"]),
+        (["characterize", "--target", "btrfs,xfs-w"], ["plain,btrfs,xfs-wsync"]),
+        (["characterize", "--target", "xfs-sm"], ["plain,xfs-small-log"]),
         (["characterize", "--target", "./mine"], ["file,./mine"]),
         (["characterize", "--property", "hotd"], ["plain,hotdep13"]),
         (["audit", "lmdb"], ["plain,lmdb-0.9"]),
