@@ -235,13 +235,13 @@ def default_hunt(
     until: float | None = None,
 ) -> HuntResult:
     """Hunt as `hunt` does, through the workloads of the default hunt. `plans` has one for each probe of its space."""
-    return _DefaultHunt(plans, selection, plans[Probe.WALK], store, progress, fresh, until).run(crew)
+    return _DefaultHunt(selection, plans[Probe.WALK], store, progress, fresh, until, plans=plans).run(crew)
 
 
 class _DefaultHunt(FirstLookHunt[DefaultSelection]):
     _reached = 0
 
-    def __init__(self, plans: Plans, *asked: Any) -> None:
+    def __init__(self, *asked: Any, plans: Plans) -> None:
         super().__init__(*asked)
         self._plans_of, self._probes = plans, dict[int, Probe]()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from ..conftest import LONGEST
 
 PACKAGES = {
+    "corpus",
     "model",
     "targets",
     "recorders",

@@ -171,7 +171,9 @@ def hunt(
       postcrash hunt --random --target f2fs --time 1h
     """
     started = time.monotonic()
-    asked = _Question(length, grammar, setup, workload_limit, shard, symmetry, how.disks(one=one_disk))
+    asked = _Question(
+        length, grammar, setup, workload_limit, shard=shard, symmetry=symmetry, disks=how.disks(one=one_disk)
+    )
     if is_random:
         how = _for_random(how)
     if expected.compares and kinds != {WALK}:
