@@ -27,3 +27,7 @@ def made(name: str) -> str:
     if application.build:
         Building(application, cache_folder()).make(lambda line: None)
     return name
+
+
+REFUSED = "ends with status 126 in the guest: it makes or changes"
+"""How an audit ends if the program changes what is left out of its folder."""

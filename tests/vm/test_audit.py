@@ -21,7 +21,7 @@ from postcrash.model.operation import RUN, Operation
 from postcrash.model.workload import Workload
 from postcrash.targets import RecoveryKind, base_image, target_named
 
-from .audits import Audit, made, told
+from .audits import REFUSED, Audit, made, told
 
 
 def test_threads_that_flush_at_one_time_and_how_often_they_were_recorded(audit: Audit) -> None:
@@ -337,12 +337,12 @@ def test_a_finding_is_shown_again(audit: Audit) -> None:
         (("--run", "echo a", "--set-up", "exit 5"), "ends with status 5 in the guest"),
         (("--run", "printf 'a\\001\\n'"), "says a line that is not printable"),
         (("--run", "/nowhere/program"), "not found"),
-        (("--run", "true", "--set-up", "touch .nilfs"), f"{_REFUSED} .nilfs in its folder"),
-        (("--run", "true", "--set-up", "mkdir .aged"), f"{_REFUSED} .aged in its folder"),
-        (("--run", "echo a >.postcrash"), f"{_REFUSED} .postcrash in its folder"),
-        (("--run", "mv .postcrash a; mv a .postcrash"), f"{_REFUSED} .postcrash in its folder"),
-        (("--run", "rmdir lost+found"), f"{_REFUSED} lost+found in its folder"),
-        (("--run", "rmdir lost+found; mkdir lost+found"), f"{_REFUSED} lost+found in its folder"),
+        (("--run", "true", "--set-up", "touch .nilfs"), f"{REFUSED} .nilfs in its folder"),
+        (("--run", "true", "--set-up", "mkdir .aged"), f"{REFUSED} .aged in its folder"),
+        (("--run", "echo a >.postcrash"), f"{REFUSED} .postcrash in its folder"),
+        (("--run", "mv .postcrash a; mv a .postcrash"), f"{REFUSED} .postcrash in its folder"),
+        (("--run", "rmdir lost+found"), f"{REFUSED} lost+found in its folder"),
+        (("--run", "rmdir lost+found; mkdir lost+found"), f"{REFUSED} lost+found in its folder"),
         (("--run", "yes"), "says more than 4096 lines"),
         (("--run", "yes >f", "--set-up", "seq 5000"), "says more than 4096 lines"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .audits import Audit, told
+from .audits import REFUSED, Audit, told
 from .command import one_line
 
 
@@ -45,7 +45,6 @@ def test_a_process_that_cannot_be_stopped_is_refused(audit: Audit, tmp_path: Pat
     assert "cannot be followed (CLONE_UNTRACED)" in one_line(ran, 4)
 
 
-_REFUSED = "ends with status 126 in the guest: it makes or changes"
 _WHOLE = "[ ! -e {folder}/f ] || grep -qs new {folder}/f || {{ echo f is empty; exit 1; }}"
 
 
@@ -71,4 +70,4 @@ def test_what_a_program_puts_under_a_name_like_ours_is_checked(
 def test_a_program_that_changes_files_of_an_aged_image_is_refused(audit: Audit, change: str) -> None:
     ran = audit("--run", change, "--check", "true", "--target", "ext4-full", "--one-disk")
     assert ran.returncode == 4, ran.stderr
-    assert f"{_REFUSED} .aged" in ran.stderr
+    assert f"{REFUSED} .aged" in ran.stderr
