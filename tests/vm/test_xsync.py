@@ -408,6 +408,7 @@ LOGGER = f"for n in 1 2 3 4 5 6; do echo $n >$n; sync; echo $n; {BUSY}; done"
         (f"env XSYNC_CANARY=early-output {built('xsync-canary')}", "", "VIOLATED"),
         (f"env XSYNC_CANARY=running-commit {built('xsync-canary')}", "", "VIOLATED"),
     ],
+    ids=["holds", "eager", "early output", "running commit"],  # paths differ from one worker to the next
 )
 def test_what_is_said_is_on_disk_in_every_crash_state(tmp_path: Path, xsync: str, eager: str, verdict: str) -> None:
     run = f"cd /; exec {xsync} run --fs /mnt {eager} -- sh -c {shlex.quote(LOGGER)}"
