@@ -38,6 +38,8 @@ _READS: Mapping[str, tuple[str, ...]] = {
     "mkreiserfs": (),
 }
 """Programs by name, with the files that each reads besides those that its arguments name (mke2fs(8), mkfs.xfs(8) …)."""
+_REQUESTS = {"set_inode_field", "set_super_value"}
+"""Requests of debugfs(8) that read no file of this machine."""
 _SYSTEM_FOLDERS = tuple(map(Path, ("/usr/sbin", "/usr/bin", "/sbin", "/bin")))
 _NAMED_FROM = (Path(), Path("/usr/share/xfsprogs/mkfs"))
 """Where a file that an argument names can be: mkfs.xfs(8) looks for its options in the second folder, too."""
@@ -67,7 +69,7 @@ class NoProgramError(RuntimeError):
 def recipe_of(target: Target, ask: Ask = always_find_out) -> Recipe:
     """How the target's image is made on this machine. Raises NoProgramError, and OSError if a file cannot be read."""
     commands = tuple(_found(command, target) for command in (target.mkfs, target.after_mkfs) if command)
-    reads = [_reads(program) for program, *_ in commands]
+    reads = [None if _reads_more(command) else _reads(command[0]) for command in commands]
     if None in reads:
         return Recipe(commands, {**os.environ, **_ALWAYS}, None)
     environment = {name: value for name, value in sorted(os.environ.items()) if _VARIABLE.fullmatch(name)} | _ALWAYS
@@ -93,6 +95,16 @@ def _found(command: tuple[str, ...], target: Target) -> tuple[str, ...]:
     return (program, *command[1:])
 
 
+def _reads_more(command: tuple[str, ...]) -> bool:
+    """Whether the command may read files that none of its arguments names."""
+    program, options = Path(command[0]).name, command[1:]
+    if program == "debugfs":  # it runs requests, such as `write FILE NAME`
+        requests = [text for option, text in zip(options, options[1:], strict=False) if option == "-R"]
+        is_known = all(request.split(" ", 1)[0] in _REQUESTS for request in requests)
+        return not is_known or not set(options) - {*requests} <= {"-w", "-R"}
+    return program == "mkfs.xfs" and any(each.startswith("-p") for each in options)  # a prototype names files
+
+
 def _reads(program: str) -> tuple[Path, ...] | None:
     """The files that the program reads of itself. None if nobody knows."""
     file = Path(program).resolve()
@@ -106,8 +118,8 @@ def _reads(program: str) -> tuple[Path, ...] | None:
 
 def _paths_in(text: str) -> Iterator[Path]:
     """Where files can be that an argument or a variable names: `FILE`, `-dFILE`, `--option=FILE`, `a=FILE,b=FILE`."""
-    words = {text, *re.split(r"[=,:]", text)}
-    words |= {text.partition("=")[2], text[2:] if text.startswith("-") else ""}
+    words = {text, *re.split(r"[=,:\s]", text), text.partition("=")[2]}
+    words |= {text[start:] for start in range(2, len(text))} if text.startswith("-") else set()
     words |= {part.partition("=")[2] for part in text.split(",")}
     for word in words - {""}:
         yield from (folder / word for folder in _NAMED_FROM)

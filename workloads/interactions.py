@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from math import fsum
 from pathlib import Path
 
 from postcrash.model.tree import ROOT_PATH, parent
@@ -91,7 +92,8 @@ def cover(of: Mapping[int, Collection[Interaction]], weight: Mapping[Interaction
 
     def gain(number: int) -> float:
         parts = of[number]
-        return sum(weight.get(each, 1.0) * _FADES ** met[each] for each in parts) / max(len(parts), 1)
+        # fsum rounds once, so that the order of a set, which differs from process to process, makes no difference.
+        return fsum(weight.get(each, 1.0) * _FADES ** met[each] for each in parts) / max(len(parts), 1)
 
     heap = [(-gain(number), place, number) for place, number in enumerate(of)]
     heapq.heapify(heap)

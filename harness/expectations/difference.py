@@ -74,6 +74,8 @@ class ReferenceOutcomes:
         nearest = min(seen, key=lambda theirs: (len(set(mine.names) ^ set(theirs.names)), repr(theirs)))
         if mine.mount_errno != nearest.mount_errno:
             return [f"mounting fails with errno {mine.mount_errno}" if mine.mount_errno else "it mounts"]
+        if mine.aged != nearest.aged:
+            return [f"of the files that fill the aged image, {mine.aged or 'nothing is wrong'}"]
         if any(self._alike(history, observation)):
             return ["a file has other bytes of unknown origin"]
         if mine == nearest:
@@ -283,7 +285,8 @@ class DifferenceJudge:
             _Collector(shown).take(known, plan.workload)
             return known
         result = self._examined(plan)
-        if isinstance(result, Examination) and result.recording and not result.findings:
+        is_whole = isinstance(result, Examination) and result.verdict is Verdict.HOLDS
+        if isinstance(result, Examination) and result.recording and is_whole:  # what is open may be decided later
             certificates = [replace(each, executions=()) for each in result.certificates]
             store.put_run(key, replace(result, certificates=certificates).to_json())
         return result

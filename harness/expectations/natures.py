@@ -34,6 +34,8 @@ class Natures(NamedTuple):
     mount_errno: int
     names: tuple[Nature, ...]
     is_repaired: bool
+    aged: str
+    """What is wrong with the files of an aged image."""
 
 
 def natures(observation: Observation) -> Natures:
@@ -43,7 +45,7 @@ def natures(observation: Observation) -> Natures:
     for path in tree:
         firsts.setdefault(tree[path].inode, path)
     names = tuple(_nature(tree[path], firsts[tree[path].inode]) for path in tree)
-    return Natures(observation.mount_errno, names, observation.repair is not None)
+    return Natures(observation.mount_errno, names, observation.repair is not None, observation.aged)
 
 
 def _nature(entry: Entry, first_name: str) -> Nature:

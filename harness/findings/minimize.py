@@ -139,6 +139,10 @@ def minimize(
     return MinimalFinding(found, smallest, search.tried, search.undecided, is_cut_short)
 
 
+_WITHIN_MAX = 8
+"""Findings of each workload among which one of a crash within recovery is looked for."""
+
+
 def minimized_on(
     machine: Spare,
     session: Session,
@@ -162,6 +166,8 @@ def minimized_on(
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:
         how = recorded_alike(plan.how, judges)
+        if state_below(finding) is not None:  # a finding of one crash would take its place if there were one only
+            findings_max = max(findings_max, _WITHIN_MAX)
         asked = replace(plan, judges=judges, how=how, findings_max=findings_max)
         return minimize(finding, asked, machine, store, progress, fresh=fresh, is_like=is_like)
 
@@ -182,6 +188,7 @@ class _Search:
         self._judge, self._plan, self._machine = sought.checker, plan, machine
         self._is_like = is_like
         self._only_repaired = sought.message.endswith(ONLY_REPAIRED)
+        self._is_within = state_below(sought) is not None
         self._store, self._progress, self._fresh = store, progress, fresh
         self.found: dict[Workload, Finding] = {}
         """Workloads that break the judge, with their findings. Each workload is smaller than the one before."""
@@ -214,4 +221,5 @@ class _Search:
     def _is_such(self, finding: Finding) -> bool:
         """Whether the finding is of the same judge, shows in the same ways of recovery, and is as asked for."""
         is_same = finding.checker == self._judge and finding.message.endswith(ONLY_REPAIRED) == self._only_repaired
-        return is_same and self._is_like(finding)
+        is_within = state_below(finding) is not None
+        return is_same and is_within == self._is_within and self._is_like(finding)

@@ -11,9 +11,10 @@
     message = "PATH and PATH are …"
     lost = []
     workloads = ["…"]
+    held = true
 
 A failure is such a finding only if all of this agrees: the target, the kernel, the judge with its words, the kinds of
-lost writes, and the smallest workload but for its names. A larger workload may show something else in the same words,
+lost writes, the disk if it shows on one only (`held`), and the smallest workload but for its names. A larger workload may show something else in the same words,
 so as long as the smallest is not known, the failure is not known either.
 """
 
@@ -25,6 +26,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.gate.baseline import KernelRange
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import workload_in
@@ -44,16 +46,20 @@ MODEL = "cache"
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Showing:
-    """One way in which a finding shows: the cause, and smallest workloads."""
+    """One way in which a finding shows: the cause, and smallest workloads.
+
+    held  it shows only on a disk that holds its completions back
+    """
 
     judge: str
     message: str
     lost: tuple[str, ...]
     workloads: tuple[str, ...]
+    held: bool = False
 
-    def is_shown(self, cause: Cause, smallest: Workload) -> bool:
+    def is_shown(self, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
         """Whether the cause and the smallest workload of a failure are those of this way."""
-        is_same = cause == Cause(self.judge, self.message, self.lost)
+        is_same = cause == Cause(self.judge, self.message, self.lost) and is_held >= self.held
         return is_same and shape(smallest) in {shape(parse_workload(text, "known")) for text in self.workloads}
 
 
@@ -65,10 +71,10 @@ class KnownFinding:
     kernels: str
     shows: tuple[Showing, ...]
 
-    def tells_of(self, target: str, kernel: str, cause: Cause, smallest: Workload) -> bool:
+    def tells_of(self, target: str, kernel: str, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
         """Whether a failure on a target and the kernel with this label is this finding."""
         is_there = target in self.targets and KernelRange.parse(self.kernels).has(kernel)
-        return is_there and any(way.is_shown(cause, smallest) for way in self.shows)
+        return is_there and any(way.is_shown(cause, smallest, is_held=is_held) for way in self.shows)
 
 
 _schema = TypeAdapter(dict[str, KnownFinding])
@@ -80,12 +86,19 @@ def known_findings() -> dict[str, KnownFinding]:
     return _schema.validate_python(read_toml(FILE))
 
 
-def page_of(target: str, kernel: str, model: str, cause: Cause, smallest: Workload) -> str:
-    """The page about a failure; empty if there is none. The pages are about the device model `cache`."""
+def page_of(
+    target: str, kernel: str, model: str, cause: Cause, smallest: Workload, *, is_held: bool = False
+) -> str:
+    """The page about a failure; empty if there is none. The pages are about the device model `cache`.
+
+    `is_held` says whether the disk holds its completions back.
+    """
     if model != MODEL:
         return ""
-    found = (name for name, each in known_findings().items() if each.tells_of(target, kernel, cause, smallest))
-    return next((f"{PAGES}/{name}.md" for name in found), "")
+    for name, each in known_findings().items():
+        if each.tells_of(target, kernel, cause, smallest, is_held=is_held):
+            return f"{PAGES}/{name}.md"
+    return ""
 
 
 def shape(workload: Workload) -> str:
@@ -129,5 +142,6 @@ def _told(failure: Failure, part: Part, planned: PlannedPart, store: Store) -> F
         finding = store.finding(failure.finding)
     except NotInStoreError:
         return failure
-    page = page_of(part.target, part.kernel, part.model, cause_of(finding), workload_in(planned, finding))
+    smallest, is_held = workload_in(planned, finding), provenance(store, finding).held is not None
+    page = page_of(part.target, part.kernel, part.model, cause_of(finding), smallest, is_held=is_held)
     return failure.model_copy(update={"upstream": page})

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
 from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
@@ -59,14 +60,14 @@ class GroupSummary:
 
 def summaries(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[GroupSummary]:
     """The summaries of the groups; the one with the most workloads comes first. Without `minimize`, one per group."""
-    found: dict[tuple[str, str, tuple[str, ...], bool], GroupSummary] = {}
+    found: dict[tuple[str, str, tuple[str, ...], tuple[bool, bool]], GroupSummary] = {}
     for number, group in enumerate(sorted(groups, key=lambda group: group.size)):
         told = _summary(group, store, minimize)
         least = told.minimal
         if least is None:
-            found["", str(number), (), False] = told
+            found["", str(number), (), (False, False)] = told
             continue
-        key = (least.checker, least.workload_text, cause_of(least).lost, least.is_repaired)
+        key = (least.checker, least.workload_text, cause_of(least).lost, _recovery_of(least))
         known = found.setdefault(key, told)
         if known is not told:
             known.add(told)
@@ -94,9 +95,14 @@ def _has_same_blame(group: GroupSummary, other: GroupSummary) -> bool:
     one, two = group.minimal, other.minimal
     if one is None or two is None:
         return False
-    alike = (one.checker, one.is_repaired, cause_of(one).lost) == (two.checker, two.is_repaired, cause_of(two).lost)
+    alike = (one.checker, _recovery_of(one), cause_of(one).lost) == (two.checker, _recovery_of(two), cause_of(two).lost)
     calls, theirs = calls_to_blame(one), calls_to_blame(two)
-    return alike and calls == theirs[: len(calls)]
+    return alike and bool(calls) and calls == theirs[: len(calls)]
+
+
+def _recovery_of(finding: Finding) -> tuple[bool, bool]:
+    """Whether a program ran before the mount, and whether the crash came within a recovery."""
+    return finding.is_repaired, state_below(finding) is not None
 
 
 def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSummary:

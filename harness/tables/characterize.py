@@ -170,9 +170,12 @@ def _cell(
     rulings = [result.rulings[name] for result in results]
     verdict = worst(ruling.verdict for ruling in rulings)
     relevant = sum(ruling.relevant for ruling in rulings)
+    asked_on = {plan.how.held for plan, result in examined if not result.unsupported and result.rulings[name].relevant}
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
+    elif verdict is Verdict.HOLDS and asked_on != {plan.how.held for plan, _ in examined}:
+        verdict, reason = Verdict.UNDECIDED, "no crash state of one of the disks put the question"
     elif verdict is Verdict.HOLDS and (never := why_never(name, model)):
         verdict, reason = Verdict.UNDECIDED, never
     witnesses = [

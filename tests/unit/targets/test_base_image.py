@@ -104,3 +104,12 @@ def test_an_image_may_be_changed_once_it_is_made(tmp_path: Path) -> None:
     assert (b"changed" in first.read_bytes()[:4096], b"changed" in second.read_bytes()[:4096]) == (False, True)
     with pytest.raises(BaseImageError, match="false with a word failed: "):
         base_image(replace(plain, after_mkfs=("false", "with", "a", "word")), tmp_path)
+
+
+def test_two_targets_of_one_session_that_differ_after_mkfs_have_two_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTCRASH_CACHE", str(tmp_path / "cache"))
+    plain, session = target_named("ext4-current"), Session(tmp_path)
+    changed = replace(plain, after_mkfs=("/sbin/debugfs", "-w", "-R", "set_super_value volume_name changed"))
+    assert session.base(plain).id != session.base(changed).id

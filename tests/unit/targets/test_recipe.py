@@ -52,6 +52,26 @@ def test_what_an_argument_names_besides_files_is_not_known() -> None:
     assert digest("-J", "device=/dev/null") is None
 
 
+@pytest.mark.parametrize(
+    "after", [("-w", "-R", "write file seed"), ("-w", "-f", "file"), ("-w", "-R", "rdump / ."), ("-z", "file")]
+)
+def test_what_debugfs_reads_by_a_request_is_not_known(after: tuple[str, ...]) -> None:
+    target = target_named("ext4-current")
+    assert recipe_of(replace(target, after_mkfs=("/sbin/debugfs", *after))).digest is None
+    known = ("/sbin/debugfs", "-w", "-R", "set_super_value volume_name a")
+    assert recipe_of(replace(target, after_mkfs=known)).digest is not None
+
+
+def test_what_a_prototype_names_is_not_known() -> None:
+    target = target_named("xfs")
+    assert recipe_of(replace(target, mkfs=(*target.mkfs, "-p", "proto"))).digest is None
+
+
+def test_a_folder_behind_joined_options_is_not_known() -> None:
+    Path("folder").mkdir()
+    assert digest("-Fdfolder") is None
+
+
 def test_a_variable_of_mke2fs_counts_and_the_file_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = digest()
     Path("mke2fs.conf").write_text("[defaults]\n")

@@ -1,4 +1,8 @@
+import os
+import subprocess
+import sys
 from itertools import islice, pairwise
+from math import fsum
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +55,7 @@ def test_each_next_workload_has_the_largest_gain(
 
     def gain(number: int) -> float:
         parts = workloads[number]
-        return sum(weight.get(part, 1.0) * 0.5 ** met.get(part, 0) for part in parts) / max(len(parts), 1)
+        return fsum(weight.get(part, 1.0) * 0.5 ** met.get(part, 0) for part in parts) / max(len(parts), 1)
 
     for number in cover(dict(enumerate(workloads)), weight):
         assert gain(number) >= max(map(gain, left)) - 1e-9
@@ -88,3 +92,26 @@ def test_the_order_is_the_same_each_time() -> None:
     assert first == second
     assert first[0] % 3 == 1
     assert any(a > b for a, b in pairwise(first))
+
+
+PRINT_ORDER = """
+from postcrash.harness.hunting.default_hunt import DefaultSpace, Probe
+from postcrash.targets import target_named
+space = DefaultSpace(target_named("ext4-current"), tuple(Probe))
+print(*(f"{probe.value} {workload.name}" for probe, workload in space.in_order()), sep="\\n")
+"""
+
+
+def test_all_processes_have_the_same_order() -> None:
+    """Shards are processes of their own. The order of a set of texts differs between them."""
+    orders = {
+        subprocess.run(
+            [sys.executable, "-c", PRINT_ORDER],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(orders) == 1

@@ -61,6 +61,13 @@ def test_a_failure_is_a_finding_only_if_all_of_it_agrees() -> None:
     assert [page_of(*each) for each in others] == [""] * len(others)
 
 
+def test_what_shows_on_the_disk_that_holds_back_is_another_failure_on_the_other_one() -> None:
+    cause, text = cause_and_workload(known_findings()["ext4-replace-not-waited"])
+    failure = ("ext4-current", KERNEL, "cache", cause, parse_workload(text, "w"))
+    assert page_of(*failure, is_held=True) == "docs/findings/ext4-replace-not-waited.md"
+    assert page_of(*failure, is_held=False) == ""
+
+
 def test_names_make_no_difference_to_a_workload_and_anything_else_does() -> None:
     one = parse_workload("mkdir D\ncreat D/a\n---\nrename D/a b\nfsync b\n", "one")
     same = parse_workload("mkdir x\ncreat x/foo\n---\nrename x/foo bar\nfsync bar\nsync\n", "same")
