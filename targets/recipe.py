@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from postcrash.model.pattern import stale
@@ -99,7 +100,7 @@ def _reads_more(command: tuple[str, ...]) -> bool:
     """Whether the command may read files that none of its arguments names."""
     program, options = Path(command[0]).name, command[1:]
     if program == "debugfs":  # it runs requests, such as `write FILE NAME`
-        requests = [text for option, text in zip(options, options[1:], strict=False) if option == "-R"]
+        requests = [text for option, text in pairwise(options) if option == "-R"]
         is_known = all(request.split(" ", 1)[0] in _REQUESTS for request in requests)
         return not is_known or not set(options) - {*requests} <= {"-w", "-R"}
     return program == "mkfs.xfs" and any(each.startswith("-p") for each in options)  # a prototype names files

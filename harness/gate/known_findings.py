@@ -14,8 +14,8 @@
     held = true
 
 A failure is such a finding only if all of this agrees: the target, the kernel, the judge with its words, the kinds of
-lost writes, the disk if it shows on one only (`held`), and the smallest workload but for its names. A larger workload may show something else in the same words,
-so as long as the smallest is not known, the failure is not known either.
+lost writes, the disk if it shows on one only (`held`), and the smallest workload but for its names. A larger workload
+may show something else in the same words, so as long as the smallest is not known, the failure is not known either.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,9 +86,7 @@ def known_findings() -> dict[str, KnownFinding]:
     return _schema.validate_python(read_toml(FILE))
 
 
-def page_of(
-    target: str, kernel: str, model: str, cause: Cause, smallest: Workload, *, is_held: bool = False
-) -> str:
+def page_of(target: str, kernel: str, model: str, cause: Cause, smallest: Workload, *, is_held: bool = False) -> str:
     """The page about a failure; empty if there is none. The pages are about the device model `cache`.
 
     `is_held` says whether the disk holds its completions back.
