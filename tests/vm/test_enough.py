@@ -14,7 +14,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.hunting import space_hunt
+from postcrash.harness.hunting import first_looks
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.progress import TerminalProgress
@@ -100,7 +100,7 @@ def test_a_hunt_with_first_looks_finds_the_same(
     )
 
     def hunted(folder: Path, first_look: int) -> tuple[HuntResult, int]:
-        monkeypatch.setattr(space_hunt, "FIRST_LOOK", first_look)
+        monkeypatch.setattr(first_looks, "FIRST_LOOK", first_look)
         store, selection = Store(folder), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=sample)
         with TerminalProgress(None) as progress:
             result = hunt(selection, plan, Crew(settings, 2), store, progress)

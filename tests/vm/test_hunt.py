@@ -92,7 +92,7 @@ def test_journals_keep_their_promises(tmp_path: Path, target: str, limit: int) -
 
 
 def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:
-    arguments = ("hunt", "--target", "ext2", "--workload-limit", "25", "--no-minimize", "--json", "-")
+    arguments = ("hunt", "--ops", "1", "--target", "ext2", "--workload-limit", "25", "--no-minimize", "--json", "-")
     found = report(postcrash(tmp_path, *arguments), 1)
     assert sum(group["count"] for group in found["groups"]) > len(found["groups"]) > 1
     assert {"durability"} <= {group["checker"] for group in found["groups"]}
@@ -104,7 +104,7 @@ def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_hunt_goes_on(tmp_path: Path) -> None:
-    arguments = ["hunt", "--one-disk", "--target", "ext4-current", "--workload-limit", "120", "--json", "-"]
+    arguments = ["hunt", "--ops", "1", "--one-disk", "--target", "ext4-current", "--workload-limit", "120", "--json", "-"]
     database = tmp_path / ".postcrash/verdicts.db"
     process = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
@@ -241,7 +241,7 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
 
 def test_a_badly_broken_kernel_is_told_of_before_its_hunt_ends(tmp_path: Path) -> None:
     limits = ("--workload-limit", "6", "--seed", "2", "--time", "15s")
-    arguments = ["hunt", "--target", "ext4-nobarrier", *limits, "--json", "-"]
+    arguments = ["hunt", "--ops", "1", "--target", "ext4-nobarrier", *limits, "--json", "-"]
     process = subprocess.Popen(
         [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -8,7 +8,7 @@ from .command import postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
 from .test_hunt import report
 
-HUNT = ("hunt", "--no-minimize", "--json", "-", "--target", "ext4-current")
+HUNT = ("hunt", "--ops", "1", "--no-minimize", "--json", "-", "--target", "ext4-current")
 FEW = ("--workload-limit", "12", "--seed", "5")
 REPLACEMENTS = ("--grammar", "full", "--setup", "synced", "--shard", "1/40")
 """One of these workloads replaces a synced file by a new file that it does not fsync."""
