@@ -74,7 +74,8 @@ def run_in_turns(
         got_on = is_first or sum(part.not_run for part in parts) < before
         todo = [each for each in todo if runner.is_open(each)] if got_on and turns.has_another else []
         is_first = False
-    return tuple(parts), _interrupted_in(following.known, planned, parts)
+    interrupted = _interrupted_in(following.known, planned, parts)
+    return tuple(parts), interrupted
 
 
 def _interrupted_in(
