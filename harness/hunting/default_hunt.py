@@ -114,8 +114,8 @@ class DefaultSpace:
         double = {number: interactions_of(space, number) for number in numbers}
         weigh = weights()[Probe.WALK.value]
         sources = [
-            _Source(Probe.WALK, 6, map(SINGLE.whole, cover(singles, weigh))),
-            _Source(Probe.WALK, 2, iter(self.corpus)),
+            _Source(Probe.WALK, 5, map(SINGLE.whole, cover(singles, weigh))),
+            _Source(Probe.WALK, 3, iter(self.corpus)),
             _Source(Probe.WALK, 1, map(space.whole, cover(double, weigh))),
         ]
         for probe in self.probes[1:]:

@@ -3,8 +3,8 @@
     python -m tests.mutants.learn
 
 An interaction weighs 1, and 1 more for each mutant that was found by a workload that has it
-(workloads/interactions.py). Only workloads of one or two operations count, for these are ordered. Run `make mutants`
-first.
+(workloads/interactions.py). Only workloads of one or two operations count, for these are ordered, and only mutants that
+took more than a few workloads: what breaks nearly every workload teaches nothing. Run `make mutants` first.
 """
 
 from collections import Counter
@@ -21,6 +21,8 @@ from .source import say
 from .stages import MutantFinding
 
 YIELDS = Path(__file__).resolve().parents[2] / "workloads" / "yields.toml"
+EASY = 10
+"""A mutant that was found in so many workloads teaches nothing."""
 _HEAD = """# What interactions of workloads weigh in the order of a hunt (interactions.py); all others weigh 1.
 # Made by `python -m tests.mutants.learn`.
 """
@@ -32,7 +34,7 @@ def main() -> None:
     found = [
         measured.found
         for mutant in load_mutants()
-        if (measured := results.earlier(mutant.name, mutant.target, mutant.digest())).found
+        if (measured := results.earlier(mutant.name, mutant.target, mutant.digest())).workloads > EASY
     ]
     YIELDS.write_text(yields(found, known))
     say(f"{YIELDS}: learned from {sum(each.workload in known for each in found if each)} of {len(found)} mutants")
