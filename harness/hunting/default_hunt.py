@@ -114,7 +114,7 @@ class DefaultSpace:
         double = {number: interactions_of(space, number) for number in numbers}
         weigh = weights()[Probe.WALK.value]
         sources = [
-            _Source(Probe.WALK, 5, map(SINGLE.whole, cover(singles, weigh))),
+            _Source(Probe.WALK, 10, map(SINGLE.whole, cover(singles, weigh))),
             _Source(Probe.WALK, 3, iter(self.corpus)),
             _Source(Probe.WALK, 1, map(space.whole, cover(double, weigh))),
         ]

@@ -56,7 +56,7 @@ def first(count: int, space: DefaultSpace = SPACE) -> Sequence[tuple[Probe, Work
 
 
 def test_each_source_has_its_turn_soon_and_all_are_run_in_the_end() -> None:
-    assert Counter(probe for probe, _ in first(12)) == {Probe.WALK: 10, Probe.FSCK: 1, Probe.CRASH: 1}
+    assert Counter(probe for probe, _ in first(16)) == {Probe.WALK: 14, Probe.FSCK: 1, Probe.CRASH: 1}
     everything = list(SPACE.in_order())
     assert len(everything) == len(SPACE) == sum(SPACE.counts.values())
     assert Counter(probe for probe, _ in everything)[Probe.FSCK] == 100
