@@ -104,7 +104,18 @@ def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_hunt_goes_on(tmp_path: Path) -> None:
-    arguments = ["hunt", "--ops", "1", "--one-disk", "--target", "ext4-current", "--workload-limit", "120", "--json", "-"]
+    arguments = [
+        "hunt",
+        "--ops",
+        "1",
+        "--one-disk",
+        "--target",
+        "ext4-current",
+        "--workload-limit",
+        "120",
+        "--json",
+        "-",
+    ]
     database = tmp_path / ".postcrash/verdicts.db"
     process = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

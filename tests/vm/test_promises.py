@@ -80,7 +80,18 @@ def test_a_rule_about_nothing_that_is_known_is_one_clear_error(tmp_path: Path) -
 
 
 def test_a_hunt_counts_broken_promises_only(tmp_path: Path) -> None:
-    arguments = ("hunt", "--ops", "1", "--workload-limit", "12", "--no-minimize", "--promised", "--json", "-", "--target")
+    arguments = (
+        "hunt",
+        "--ops",
+        "1",
+        "--workload-limit",
+        "12",
+        "--no-minimize",
+        "--promised",
+        "--json",
+        "-",
+        "--target",
+    )
     result = postcrash(tmp_path, *arguments, "ext2")
     assert result.returncode == 1, result.stderr
     standings = {group["checker"]: group["standing"] for group in json.loads(result.stdout)["groups"]}
