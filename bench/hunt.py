@@ -23,7 +23,9 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -137,7 +139,7 @@ def whole_hunt(session: Session, plan: Plan, selection: Selection) -> dict[str, 
     started = time.perf_counter()
     crew: Crew = session.crew(None)
     with TerminalProgress(len(selection.numbers())) as progress:
-        hunted = hunt(selection, plan, crew, session.store, progress, fresh=True)
+        hunted = run_hunt(selection, {Probe.WALK: plan}, crew, session.store, progress, fresh=True)
     seconds = time.perf_counter() - started
     return {
         "seconds": seconds,

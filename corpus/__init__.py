@@ -10,11 +10,17 @@ RECOVERY = Path(__file__).with_name("recovery")
 
 
 @cache
-def shipped() -> tuple[Workload, ...]:
-    """The workloads of all folders: those for recovery first, and the short ones of a folder before the long ones."""
-    return (*_by_length(RECOVERY), *_by_length(FSTESTS))
+def for_recovery() -> tuple[Workload, ...]:
+    """Workloads whose history is what a recovery can get wrong, the short ones first."""
+    return _by_length(RECOVERY)
 
 
-def _by_length(folder: Path) -> list[Workload]:
+@cache
+def of_fstests() -> tuple[Workload, ...]:
+    """The power-cut tests of fstests, the short ones first."""
+    return _by_length(FSTESTS)
+
+
+def _by_length(folder: Path) -> tuple[Workload, ...]:
     workloads = map(load_workload, folder.glob("*.ops"))
-    return sorted(workloads, key=lambda workload: (len(workload.operations), workload.name))
+    return tuple(sorted(workloads, key=lambda workload: (len(workload.operations), workload.name)))

@@ -15,7 +15,7 @@ from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, finding_fields, plans_of_part, workload_in
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.hunting.default_hunt import Probe, probe_of
+from postcrash.harness.hunting.probes import Probe, probe_of
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
 from postcrash.reports.gate.run import Failure, Share, validated

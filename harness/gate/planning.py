@@ -31,8 +31,10 @@ from postcrash.harness.gate.configuration import (
 )
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.hunting.corpus import suits
-from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace, probes_for
+from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace
+from postcrash.harness.hunting.hunts import AnySelection
 from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.probes import probes_for
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection, Shard
 from postcrash.harness.session import Session
@@ -44,7 +46,6 @@ from postcrash.reports.gate.run import PartKey, PartKind
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
-Workloads = Selection | DefaultSelection | RandomSelection | ListSelection
 KernelsByName = Mapping[str | None, Mapping[Target, Kernel | None]]
 """For each name of a kernel, the kernel of each target; None if no such kernel can run the target."""
 
@@ -66,7 +67,7 @@ class PlannedPart:
     target: Target
     kernel: Kernel | None
     kernel_name: str
-    workloads: Workloads
+    workloads: AnySelection
     how: Exploration
     expected: Expectation
     hold: tuple[str, ...]
@@ -190,7 +191,7 @@ class Planner:
         kinds = frozenset([WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))])
         with self._blame.setting(name, kind):
             if isinstance(section, HuntPart) and section.hunt == "default":
-                workloads: Workloads = _of_default_hunt(section, target, expected, how, kinds, disks)
+                workloads: AnySelection = _of_default_hunt(section, target, expected, how, kinds, disks)
             else:
                 workloads = self._workloads(section, target, disks)
         listed: Sequence[Workload] = ()
@@ -214,7 +215,7 @@ class Planner:
             asked=asked(gate, section, listed),
         )
 
-    def _workloads(self, section: PartSection, target: Target, disks: tuple[int | None, ...]) -> Workloads:
+    def _workloads(self, section: PartSection, target: Target, disks: tuple[int | None, ...]) -> AnySelection:
         """The workloads of all shards."""
         match section:
             case HuntPart():
@@ -253,12 +254,11 @@ def _of_default_hunt(
     kinds: frozenset[str],
     disks: tuple[int | None, ...],
 ) -> DefaultSelection:
-    judges = () if expected.compares else expected.judges(target, how.model)
-    space = DefaultSpace(target, probes_for(judges, target, how, kinds))
+    space = DefaultSpace(target, probes_for(expected, target, how, kinds))
     return DefaultSelection(space, limit=section.limit, disks=disks)
 
 
-def _share(workloads: Workloads, shard: Shard) -> Workloads:
+def _share(workloads: AnySelection, shard: Shard) -> AnySelection:
     """The workloads of one shard. Random ones have a seed of their own in each shard."""
     first, step = shard
     match workloads:

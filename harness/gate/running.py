@@ -15,21 +15,14 @@ from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.hunting.causes import Cause, cause_of
-from postcrash.harness.hunting.default_hunt import (
-    DefaultSelection,
-    Plans,
-    Probe,
-    default_hunt,
-    default_plans,
-    joined_plan,
-)
+from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.groups import kinds_lost
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.hunt_result import Group, HuntResult
-from postcrash.harness.hunting.listed import ListSelection, hunt_through
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.losses import headline
-from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.probes import Plans, Probe, joined_plan, plans_for
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
@@ -57,7 +50,9 @@ def run_part(
         return _absent(planned), False
     there, started = session.on(planned.kernel), time.monotonic()
     with plans_of_part(planned, there) as (plans, expected):
-        hunted = _hunted(planned, plans, there, guests, progress, until)
+        # Nobody knows all the files that an application reads, so that no earlier result stands for it.
+        fresh = planned.application is not None
+        hunted = run_hunt(planned.workloads, plans, there.crew(guests), there.store, progress, fresh=fresh, until=until)
         part = _part(planned, joined_plan(plans), expected, hunted, there.store, time.monotonic() - started)
     return part, hunted.interrupted
 
@@ -120,29 +115,8 @@ def plans_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plan
         for each in properties_named(",".join(planned.hold)) if planned.hold else ():
             judges.setdefault(each.name, PropertyJudge(each))
         probes = planned.workloads.space.probes if isinstance(planned.workloads, DefaultSelection) else (Probe.WALK,)
-        plans = default_plans(session, target, tuple(judges.values()), how, planned.kinds, probes)
+        plans = plans_for(session, target, tuple(judges.values()), how, planned.kinds, probes)
         yield {probe: replace(plan, findings_max=FINDINGS_MAX) for probe, plan in plans.items()}, expected
-
-
-def _hunted(
-    planned: PlannedPart,
-    plans: Plans,
-    session: Session,
-    guests: int | None,
-    progress: HuntProgress,
-    until: float | None,
-) -> HuntResult:
-    asked = plans[Probe.WALK], session.crew(guests), session.store, progress
-    match planned.workloads:
-        case DefaultSelection() as mixed:
-            return default_hunt(mixed, plans, *asked[1:], until=until)
-        case Selection() as space:
-            return hunt(space, *asked, until=until)
-        case RandomSelection() as random:
-            return random_hunt(random, *asked, until=until)
-        case ListSelection() as listed:
-            # Nobody knows all the files that an application reads, so that no earlier result stands for it.
-            return hunt_through(listed, *asked, until=until, fresh=planned.application is not None)
 
 
 def _part(

@@ -13,28 +13,18 @@ The sources take turns. The workloads of each come in an order of their own (`wo
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from typing import Any
 
-from postcrash.corpus import RECOVERY, shipped
-from postcrash.harness.examination.campaign import Crew
-from postcrash.harness.examination.crash_in_recovery import state_below
-from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import FSCK, WALK, Judge, recoveries_for
+from postcrash.corpus import for_recovery, of_fstests
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.hunting.corpus import suits
 from postcrash.harness.hunting.first_looks import FIRST_LOOK, DistinctWorkloads, FirstLookHunt
-from postcrash.harness.hunting.hunt import HuntProgress
-from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.harness.hunting.space_hunt import Shard
-from postcrash.harness.outline import outline
-from postcrash.harness.session import Session
 from postcrash.model import Workload
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, WorkloadSpace
 from postcrash.workloads.interactions import Interaction, cover, interactions, weights
@@ -42,17 +32,6 @@ from postcrash.workloads.interactions import Interaction, cover, interactions, w
 SINGLE = WorkloadSpace(GRAMMARS["full"], 1, tuple(SETUPS))
 PAIRS = 300
 """The number of workloads of two operations."""
-_WALK_ONLY = frozenset([WALK])
-
-
-class Probe(Enum):
-    """How the crash states of a workload are looked at. The values are the tables of yields.toml."""
-
-    WALK = "walk"
-    FSCK = "fsck"
-    CRASH = "crash"
-
-
 _SAMPLES: Mapping[Probe, tuple[int, str]] = {
     Probe.FSCK: (100, "once more with fsck"),
     Probe.CRASH: (60, "once more with a crash in recovery"),
@@ -90,12 +69,8 @@ class DefaultSpace:
 
     def __init__(self, target: Target, probes: Sequence[Probe]) -> None:
         self.probes = tuple(probes)
-        self.corpus = tuple(workload.with_tail() for workload in shipped() if suits(workload, target))
-
-    @property
-    def _for_recovery(self) -> Iterator[Workload]:
-        """The workloads of the corpus that were written for recovery."""
-        return (workload for workload in self.corpus if (RECOVERY / f"{workload.name}.ops").exists())
+        self._for_recovery = _about(target, for_recovery())
+        self.corpus = (*self._for_recovery, *_about(target, of_fstests()))
 
     def __len__(self) -> int:
         return sum(self.counts.values())
@@ -123,6 +98,10 @@ class DefaultSpace:
             first = islice(chain(self._for_recovery, covered), _SAMPLES[probe][0])
             sources.append(_Source(probe, 1, first))
         return _in_turns(sources)
+
+
+def _about(target: Target, workloads: Sequence[Workload]) -> tuple[Workload, ...]:
+    return tuple(workload.with_tail() for workload in workloads if suits(workload, target))
 
 
 def _in_turns(sources: list[_Source]) -> Iterator[tuple[Probe, Workload]]:
@@ -168,77 +147,9 @@ class DefaultSelection:
         return len(range(first - 1, self.of_all_shards, step))
 
 
-Plans = Mapping[Probe, Plan]
-"""What is asked of a workload, for each probe. The first one is `Probe.WALK`."""
+class DefaultHunt(FirstLookHunt[DefaultSelection]):
+    """Hunts through the workloads of the default hunt. `plans` has one for each probe of its space."""
 
-
-def probes_for(
-    judges: Sequence[Judge], target: Target, how: Exploration, kinds: frozenset[str] = _WALK_ONLY
-) -> tuple[Probe, ...]:
-    """The probes of the default hunt. `kinds` are the recoveries that every workload has.
-
-    A probe that shows nothing more, or nothing that one of `judges` looks at, is left out. Without judges, which
-    stands for a comparison, there is only `Probe.WALK`.
-    """
-    is_checked = FSCK not in kinds and bool(recoveries_for(judges, target, how.recovery, [FSCK]))
-    is_crashed = how.depth == 1 and bool(recoveries_for(judges, target, how.recovery, [WALK]))
-    return (Probe.WALK, *[Probe.FSCK] * is_checked, *[Probe.CRASH] * is_crashed)
-
-
-def default_plans(
-    session: Session,
-    target: Target,
-    judges: Sequence[Judge],
-    how: Exploration,
-    kinds: frozenset[str],
-    probes: Sequence[Probe],
-) -> Plans:
-    """The plans of the default hunt, one for each of `probes`. Raises HarnessError if a program is missing."""
-    asked = {
-        Probe.WALK: (kinds, how),
-        Probe.FSCK: (frozenset([FSCK]), how),
-        Probe.CRASH: (_WALK_ONLY, replace(how, depth=2)),
-    }
-    plans = {}
-    for probe in probes:
-        wanted, exploration = asked[probe]
-        recoveries = recoveries_for(judges, target, how.recovery, wanted)
-        session.require(target, recoveries)
-        plans[probe] = outline(session, target, judges, recoveries, exploration)
-    return plans
-
-
-def joined_plan(plans: Plans) -> Plan:
-    """A plan with all judges and recoveries of `plans`, which says what the hunt as a whole has asked."""
-    walk = plans[Probe.WALK]
-    judges = dict.fromkeys(judge for plan in plans.values() for judge in plan.judges)
-    recoveries = dict.fromkeys(recovery for plan in plans.values() for recovery in plan.recoveries)
-    depth = max(plan.how.depth for plan in plans.values())
-    return replace(walk, judges=tuple(judges), recoveries=tuple(recoveries), how=replace(walk.how, depth=depth))
-
-
-def probe_of(finding: Finding) -> Probe:
-    """The probe that shows a finding."""
-    if state_below(finding) is not None:
-        return Probe.CRASH
-    return Probe.FSCK if finding.recover.get("fsck") else Probe.WALK
-
-
-def default_hunt(
-    selection: DefaultSelection,
-    plans: Plans,
-    crew: Crew,
-    store: Store,
-    progress: HuntProgress,
-    *,
-    fresh: bool = False,
-    until: float | None = None,
-) -> HuntResult:
-    """Hunt as `hunt` does, through the workloads of the default hunt. `plans` has one for each probe of its space."""
-    return _DefaultHunt(selection, plans[Probe.WALK], store, progress, fresh, until, plans=plans).run(crew)
-
-
-class _DefaultHunt(FirstLookHunt[DefaultSelection]):
     _reached = 0
 
     def __init__(self, *asked: Any, plans: Plans) -> None:

@@ -3,12 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from postcrash.harness.examination.campaign import Crew
-from postcrash.harness.examination.plan import Plan
-from postcrash.harness.hunting.hunt import Hunt, HuntProgress
-from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.hunt import Hunt
 from postcrash.model import Workload
-from postcrash.reports.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +20,9 @@ class ListSelection:
         return len(self.workloads)
 
 
-def hunt_through(
-    selection: ListSelection,
-    plan: Plan,
-    crew: Crew,
-    store: Store,
-    progress: HuntProgress,
-    *,
-    fresh: bool = False,
-    until: float | None = None,
-) -> HuntResult:
-    """Hunt as `hunt` does, through the workloads of a list."""
-    return _ListHunt(selection, plan, store, progress, fresh, until).run(crew)
+class ListHunt(Hunt[ListSelection]):
+    """Hunts through the workloads of a list."""
 
-
-class _ListHunt(Hunt[ListSelection]):
     _reached = 0
 
     def _not_run(self) -> int:

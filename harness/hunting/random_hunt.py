@@ -13,14 +13,11 @@ from typing import Any
 
 from postcrash._core import Recording
 from postcrash.harness.errors import OperationFailedError
-from postcrash.harness.examination.campaign import Crew, FinishedPlan, tool_digest
-from postcrash.harness.examination.plan import Plan
-from postcrash.harness.hunting.hunt import Hunt, HuntProgress
-from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.examination.campaign import FinishedPlan, tool_digest
+from postcrash.harness.hunting.hunt import Hunt
 from postcrash.harness.hunting.novelty import features
 from postcrash.model import Workload
 from postcrash.reports.store.plain import Json
-from postcrash.reports.store.store import Store
 from postcrash.workloads import Draft, Grammar, Pool
 
 TRIES_MAX = 100
@@ -42,21 +39,9 @@ class RandomSelection:
         return self.limit
 
 
-def random_hunt(
-    selection: RandomSelection,
-    plan: Plan,
-    crew: Crew,
-    store: Store,
-    progress: HuntProgress,
-    *,
-    fresh: bool = False,
-    until: float | None = None,
-) -> HuntResult:
-    """Hunt as `hunt` does, but with random workloads, until the limit or the time is reached."""
-    return _RandomHunt(selection, plan, store, progress, fresh, until).run(crew)
+class RandomHunt(Hunt[RandomSelection]):
+    """Hunts with random workloads, until the limit or the time is reached."""
 
-
-class _RandomHunt(Hunt[RandomSelection]):
     def __init__(self, selection: RandomSelection, *common: Any) -> None:
         super().__init__(selection, *common)
         self._pool = Pool(selection.grammar, selection.seed)

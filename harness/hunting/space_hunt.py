@@ -5,13 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from postcrash.harness.examination.campaign import Crew
-from postcrash.harness.examination.plan import Plan
 from postcrash.harness.hunting.first_looks import DistinctWorkloads, FirstLookHunt
-from postcrash.harness.hunting.hunt import HuntProgress
-from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.model import Workload
-from postcrash.reports.store.store import Store
 from postcrash.workloads import WorkloadSpace
 
 GOLDEN = 0.6180339887498949
@@ -54,24 +49,9 @@ class Selection:
         return len(self.numbers())
 
 
-def hunt(
-    selection: Selection,
-    plan: Plan,
-    crew: Crew,
-    store: Store,
-    progress: HuntProgress,
-    *,
-    fresh: bool = False,
-    until: float | None = None,
-) -> HuntResult:
-    """Run each selected workload in place of the workload of `plan`. Reuses results of the store unless `fresh`.
+class SpaceHunt(FirstLookHunt[Selection]):
+    """Hunts through the workloads of a space."""
 
-    The hunt ends early if it is interrupted or the monotonic clock reaches `until`. What was finished is in the store.
-    """
-    return _SpaceHunt(selection, plan, store, progress, fresh, until).run(crew)
-
-
-class _SpaceHunt(FirstLookHunt[Selection]):
     _reached = 0
 
     def _not_run(self) -> int:

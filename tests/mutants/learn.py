@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from postcrash.harness.files.places import cache_folder
-from postcrash.harness.hunting.default_hunt import SINGLE, Probe, interactions_of, pairs
+from postcrash.harness.hunting.default_hunt import SINGLE, interactions_of, pairs
+from postcrash.harness.hunting.probes import Probe
 from postcrash.workloads.interactions import Interaction
 
 from .mutant import load_mutants

@@ -16,7 +16,9 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.hunting import first_looks
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
@@ -103,7 +105,7 @@ def test_a_hunt_with_first_looks_finds_the_same(
         monkeypatch.setattr(first_looks, "FIRST_LOOK", first_look)
         store, selection = Store(folder), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=sample)
         with TerminalProgress(None) as progress:
-            result = hunt(selection, plan, Crew(settings, 2), store, progress)
+            result = run_hunt(selection, {Probe.WALK: plan}, Crew(settings, 2), store, progress)
         rows = len(list(store.runs()))
         store.close()
         return result, rows

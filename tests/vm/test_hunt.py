@@ -26,7 +26,9 @@ from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Operation, Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding
@@ -156,7 +158,9 @@ def hunted(store: Store, settings: MachineSettings) -> Hunt:
 
     def run(plan: Plan, grammar: Grammar = NAMES) -> HuntResult:
         with TerminalProgress(None) as progress:
-            return hunt(Selection(WorkloadSpace(grammar, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
+            return run_hunt(
+                Selection(WorkloadSpace(grammar, 1)), {Probe.WALK: plan}, Crew(settings, 2), store, progress, fresh=True
+            )
 
     return run
 

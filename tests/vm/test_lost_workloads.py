@@ -22,7 +22,9 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.consoles import console_file
@@ -99,7 +101,7 @@ def test_a_hunt_goes_on_after_workloads_that_hang(tmp_path: Path, store: Store) 
     synced = replace(NAMES, points=tuple(point for point in NAMES.points if point.word == "sync"))
     selection, plan = Selection(WorkloadSpace(synced, 1)), plan_for(VICTIM)
     with TerminalProgress(None) as progress:
-        hunted = hunt(selection, plan, Crew(looping_in("ext4_link", tmp_path), 1), store, progress)
+        hunted = run_hunt(selection, {Probe.WALK: plan}, Crew(looping_in("ext4_link", tmp_path), 1), store, progress)
     (group,) = hunted.groups.values()
     assert (group.cause.checker, hunted.verdict) == (CASUALTY_JUDGE, Verdict.VIOLATED)
     assert group.cause.message == "in 'link PATH PATH': the guest hangs: no answer within N s"

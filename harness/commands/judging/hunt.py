@@ -36,21 +36,13 @@ from postcrash.harness.findings.minimize import (
     minimized_on,
 )
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.hunting.default_hunt import (
-    DefaultSelection,
-    DefaultSpace,
-    Plans,
-    Probe,
-    default_hunt,
-    default_plans,
-    joined_plan,
-    probes_for,
-)
+from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace
 from postcrash.harness.hunting.groups import GroupSummary, summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Plans, Probe, joined_plan, plans_for, probes_for
+from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection, Shard
-from postcrash.harness.hunting.space_hunt import hunt as run
 from postcrash.harness.hunting.turns import Turns
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -274,14 +266,7 @@ def _explored(
     session: Session, selection: HuntSelection, plans: Plans, guests: int | None, fresh: bool, until: float | None
 ) -> HuntResult:
     with TerminalProgress(selection.count) as progress:
-        common = (session.crew(guests), session.store, progress)
-        match selection:
-            case RandomSelection():
-                return random_hunt(selection, plans[Probe.WALK], *common, fresh=fresh, until=until)
-            case DefaultSelection():
-                return default_hunt(selection, plans, *common, fresh=fresh, until=until)
-            case Selection():
-                return run(selection, plans[Probe.WALK], *common, fresh=fresh, until=until)
+        return run_hunt(selection, plans, session.crew(guests), session.store, progress, fresh=fresh, until=until)
 
 
 def _setups(asked: Setup | Literal["all"] | None, grammar: Grammar) -> tuple[Setup, ...]:
@@ -319,6 +304,5 @@ def _plans(
     session: Session, target: Target, expected: Expectation, how: Exploration, kinds: frozenset[str], *, is_mixed: bool
 ) -> Plans:
     """The plan for each workload, by the probe. Only the default hunt, which is mixed, has several."""
-    judges = expected.judges(target, how.model)
-    probes = probes_for(() if expected.compares else judges, target, how, kinds) if is_mixed else (Probe.WALK,)
-    return default_plans(session, target, judges, how, kinds, probes)
+    probes = probes_for(expected, target, how, kinds) if is_mixed else (Probe.WALK,)
+    return plans_for(session, target, expected.judges(target, how.model), how, kinds, probes)

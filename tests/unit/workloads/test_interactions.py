@@ -95,7 +95,8 @@ def test_the_order_is_the_same_each_time() -> None:
 
 
 PRINT_ORDER = """
-from postcrash.harness.hunting.default_hunt import DefaultSpace, Probe
+from postcrash.harness.hunting.default_hunt import DefaultSpace
+from postcrash.harness.hunting.probes import Probe
 from postcrash.targets import target_named
 space = DefaultSpace(target_named("ext4-current"), tuple(Probe))
 print(*(f"{probe.value} {workload.name}" for probe, workload in space.in_order()), sep="\\n")

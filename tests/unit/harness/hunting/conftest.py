@@ -8,10 +8,11 @@ import pytest
 
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.reports.store.store import Store
 
-from .pretence import CREW, SPACE, Behaviour, Pretence, Silent, plan
+from .pretence import CREW, SPACE, Behaviour, Pretence, Silent, walks
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         monkeypatch.setattr(hunts, "examine_all", pretence)
         store = Store(tmp_path / "store")
         selection = Selection(SPACE, **selected)
-        result = hunt(selection, plan(tmp_path), CREW, store, Silent())
+        result = run_hunt(selection, walks(tmp_path), CREW, store, Silent())
         store.close()
         return result, pretence.ran
 

@@ -14,6 +14,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding, recording_id
 from postcrash.targets import BaseImage, target_named
@@ -48,6 +49,11 @@ def plan(folder: Path) -> Plan:
         *(target_named("ext4-current"), BaseImage(base, "b-0123456789abcdef"), "kernel", "guest"),
         *(parse_workload("sync", "none"), (), (RECOVER,), Exploration()),
     )
+
+
+def walks(folder: Path) -> Plans:
+    """The plans of a hunt that has no other probe."""
+    return {Probe.WALK: plan(folder)}
 
 
 def found(plan: Plan, message: str, recording: str) -> Finding:

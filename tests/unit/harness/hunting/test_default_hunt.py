@@ -8,20 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.examination.exploration import BOTH_DISKS, Exploration
-from postcrash.harness.examination.judges import FSCK, WALK, all_judges
+from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting import hunt as hunts
-from postcrash.harness.hunting.default_hunt import (
-    LOOKS,
-    DefaultSelection,
-    DefaultSpace,
-    Plans,
-    Probe,
-    default_hunt,
-    joined_plan,
-    probes_for,
-)
+from postcrash.harness.hunting.default_hunt import LOOKS, DefaultSelection, DefaultSpace
 from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.store import Store
 from postcrash.targets import target_named
@@ -46,7 +38,7 @@ def hunted(folder: Path, pretence: Pretence, name: str = "store", **selected: ob
         patch.setattr(hunts, "examine_all", pretence)
         store = Store(folder / name)
         selection = replace(DefaultSelection(SPACE, limit=120, disks=BOTH_DISKS), **selected)  # type: ignore[arg-type]
-        result = default_hunt(selection, plans(folder), CREW, store, Silent())
+        result = run_hunt(selection, plans(folder), CREW, store, Silent())
         store.close()
     return result
 
@@ -74,31 +66,14 @@ def test_the_corpus_is_that_of_the_file_system() -> None:
     assert not any(workload.name.startswith("xfs-") for workload in SPACE.corpus)
 
 
-@pytest.mark.parametrize(
-    ("target", "depth", "kinds", "probes"),
-    [
-        (EXT4, 1, {WALK}, tuple(Probe)),
-        (EXT4, 2, {WALK}, (Probe.WALK, Probe.FSCK)),
-        (EXT4, 1, {WALK, FSCK}, (Probe.WALK, Probe.CRASH)),
-        (NILFS, 1, {WALK}, (Probe.WALK, Probe.CRASH)),
-    ],
-)
-def test_a_probe_that_shows_nothing_more_is_left_out(
-    target: object, depth: int, kinds: set[str], probes: tuple[Probe, ...]
-) -> None:
-    assert probes_for(all_judges(), target, Exploration(depth=depth), frozenset(kinds)) == probes  # type: ignore[arg-type]
-
-
-def test_a_comparison_has_no_other_probe() -> None:
-    assert probes_for((), EXT4, Exploration()) == (Probe.WALK,)
-
-
 def test_what_is_walked_is_run_on_both_disks_and_the_rest_on_one(tmp_path: Path) -> None:
     pretence = Pretence(clean)
     result = hunted(tmp_path, pretence)
-    walked = [probe for probe, _ in first(120)].count(Probe.WALK) - result.alike - result.same
+    probed = Counter(probe for probe, _ in first(120))
+    walked = 120 - result.alike - result.same - probed[Probe.FSCK] - probed[Probe.CRASH]
+    looks = {LOOKS[Probe.WALK]: 2 * walked, **{LOOKS[each]: probed[each] for each in (Probe.FSCK, Probe.CRASH)}}
+    assert Counter(pretence.looks) == looks
     assert result.run == 120 - result.alike - result.same
-    assert len(pretence.ran) >= 2 * walked
     assert result.verdict is Verdict.HOLDS
     assert hunted(tmp_path, again := Pretence(clean)) == result
     assert again.ran == []
@@ -118,9 +93,3 @@ def test_shards_together_run_what_one_hunt_runs(tmp_path: Path) -> None:
     assert sorted(name for part in parts for name in part.ran) == sorted(whole.ran)
     assert sum(shard.run for shard in shards) == result.run
     assert {cause for shard in shards for cause in shard.groups} == set(result.groups)
-
-
-def test_the_joined_plan_says_all_that_was_asked(tmp_path: Path) -> None:
-    joined = joined_plan(plans(tmp_path))
-    assert joined.how.depth == 2
-    assert any(recovery.fsck for recovery in joined.recoveries)

@@ -18,12 +18,14 @@ from postcrash.harness.hunting import first_looks as module
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.first_looks import FIRST_LOOK
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.space_hunt import Selection, hunt, spread
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.space_hunt import Selection, spread
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
-from .pretence import CREW, DEFAULT, SPACE, Behaviour, Pretence, Run, Silent, clean, plan, renames_break
+from .pretence import CREW, DEFAULT, SPACE, Behaviour, Pretence, Run, Silent, clean, plan, renames_break, walks
 
 
 def test_nothing_found_holds_and_is_not_run_again(run: Run) -> None:
@@ -68,7 +70,7 @@ def test_all_shards_run_what_a_hunt_without_shards_runs(
         pretence = Pretence(renames_break)
         monkeypatch.setattr(hunts, "examine_all", pretence)
         selection = Selection(SPACE, shard=shard, **selected)
-        result = hunt(selection, plan(tmp_path), CREW, Store(tmp_path / f"{shard}"), Silent())
+        result = run_hunt(selection, walks(tmp_path), CREW, Store(tmp_path / f"{shard}"), Silent())
         assert result.run + result.same + result.alike == selection.count
         names.update(pretence.ran)
         return result
@@ -138,7 +140,7 @@ def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_th
     progress = Looking()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hunts, "examine_all", Pretence(renames_break))
-        result = hunt(Selection(SPACE), plan(tmp_path), CREW, store, progress)
+        result = run_hunt(Selection(SPACE), walks(tmp_path), CREW, store, progress)
     (group,) = result.groups.values()
     assert len(progress.told) == 1 < group.count
 
@@ -163,7 +165,7 @@ def test_what_there_was_no_time_for_is_counted_and_nothing_holds(run: Run) -> No
 def test_no_workload_is_begun_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(clean)
     monkeypatch.setattr(hunts, "examine_all", pretence)
-    result = hunt(Selection(SPACE), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), until=0.0)
+    result = run_hunt(Selection(SPACE), walks(tmp_path), CREW, Store(tmp_path / "store"), Silent(), until=0.0)
     assert (pretence.ran, result.not_run, result.verdict) == ([], 328, Verdict.UNDECIDED)
 
 
@@ -198,7 +200,7 @@ def looked(folder: Path, pretence: Pretence, store: str = "store", budget: Budge
         kept, asked = Store(folder / store), replace(plan(folder), enough=FIRST_LOOK)
         asked = replace(asked, how=replace(asked.how, budget=budget))
         try:
-            return hunt(Selection(SPACE), asked, CREW, kept, Silent())
+            return run_hunt(Selection(SPACE), {Probe.WALK: asked}, CREW, kept, Silent())
         finally:
             kept.close()
 
@@ -290,8 +292,12 @@ def test_what_other_judges_leave_open_on_the_other_disk_counts_too(
                 yield done
 
     monkeypatch.setattr(hunts, "examine_all", Unsure(clean))
-    result = hunt(
-        Selection(SPACE, disks=(None, 1), sample=3), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent()
+    result = run_hunt(
+        Selection(SPACE, disks=(None, 1), sample=3),
+        walks(tmp_path),
+        CREW,
+        Store(tmp_path / "store"),
+        Silent(),
     )
     assert result.undecided == {"a: cannot tell": 3, "a, b: cannot tell": 3}
 

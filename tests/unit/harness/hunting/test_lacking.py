@@ -8,11 +8,12 @@ import pytest
 
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.hunting import hunt as hunts
-from postcrash.harness.hunting.space_hunt import Selection, hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.store import Store
 
-from .pretence import CREW, SPACE, Pretence, Run, Silent, plan
+from .pretence import CREW, SPACE, Pretence, Run, Silent, walks
 
 
 def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
@@ -51,7 +52,7 @@ def test_what_lacks_on_one_disk_only_is_not_passed_over(
     monkeypatch.setattr(hunts, "examine_all", Pretence(refuses))
     for disks in (None, 1), (1, None):
         selection = Selection(SPACE, sample=1, disks=disks)
-        result = hunt(selection, plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), fresh=True)
+        result = run_hunt(selection, walks(tmp_path), CREW, Store(tmp_path / "store"), Silent(), fresh=True)
         assert (result.verdict, result.run, dict(result.lacking)) == (Verdict.UNDECIDED, 0, {})
         assert dict(result.refused) == {"fallocate fails with EOPNOTSUPP on one disk only": 1}
 
@@ -74,7 +75,11 @@ def test_another_failure_on_the_other_disk_is_not_forgotten(tmp_path: Path, monk
 
     errnos = cycle((95, 5))
     monkeypatch.setattr(hunts, "examine_all", Pretence(refuses))
-    result = hunt(
-        Selection(SPACE, sample=1, disks=(None, 1)), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent()
+    result = run_hunt(
+        Selection(SPACE, sample=1, disks=(None, 1)),
+        walks(tmp_path),
+        CREW,
+        Store(tmp_path / "store"),
+        Silent(),
     )
     assert (result.verdict, dict(result.refused)) == (Verdict.UNDECIDED, {"fallocate fails with EIO": 1})

@@ -12,12 +12,13 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting import hunt as hunt_module
 from postcrash.harness.hunting import random_hunt as module
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
+from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.store import Store
 from postcrash.workloads import GRAMMARS
 
-from .pretence import CREW, Behaviour, Pretence, Silent, clean, plan
+from .pretence import CREW, Behaviour, Pretence, Silent, clean, walks
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +48,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setattr(module, "features", word_pairs if guided else lambda *_: set())
         monkeypatch.setattr(module, "Recording", lambda path: path)
         store = Store(tmp_path / folder)
-        result = random_hunt(RandomSelection(FULL, seed, limit), plan(tmp_path), CREW, store, Silent())
+        result = run_hunt(RandomSelection(FULL, seed, limit), walks(tmp_path), CREW, store, Silent())
         store.close()
         return result, ran
 
