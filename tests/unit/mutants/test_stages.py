@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from tests.mutants import stages
-from tests.mutants.stages import STAGES, StockKernel
+from tests.mutants.stages import DEFAULT, STAGES, StockKernel, recoveries_of
 
 FINDING = cast(
     Any,
@@ -24,6 +24,11 @@ FINDING = cast(
 def test_each_stage_says_how_its_states_are_recovered() -> None:
     asked = {stage.name: stage.recoveries for stage in STAGES if stage.recoveries}
     assert asked == {"ace, 100 with crash in recovery": ("--depth", "2")}
+
+
+@pytest.mark.parametrize(("base", "asked"), [("b-0123456789abcdef", ()), ("r-0123456789abcdef/0/-", ("--depth", "2"))])
+def test_the_default_hunt_s_findings_are_recovered_as_they_were_found(base: str, asked: tuple[str, ...]) -> None:
+    assert recoveries_of(DEFAULT, cast(Any, SimpleNamespace(base=base))) == asked
 
 
 @pytest.mark.parametrize(("recoveries", "shows"), [((), False), (("--depth", "2"), True)])

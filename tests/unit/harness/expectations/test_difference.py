@@ -132,6 +132,12 @@ def test_what_an_fsck_has_left_is_no_outcome_of_mounting_alone() -> None:
     assert not shown(KNOWN).has(NOW, repaired)
 
 
+def test_damage_to_the_files_of_an_aged_image_is_a_difference() -> None:
+    damaged = replace(outcome(*KNOWN), aged=".aged/1 is missing")
+    assert not shown(KNOWN).has(NOW, damaged)
+    assert shown(KNOWN).differences(NOW, damaged) == ["of the files that fill the aged image, .aged/1 is missing"]
+
+
 def of_unknown_origin(hash: str, source: str = "other") -> tuple[Entry, ...]:
     segments = (Segment(0, 2, source), Segment(2, 4, "other"))
     return ROOT, replace(FILE, segments=segments, hash=hash)
@@ -242,6 +248,18 @@ def test_what_the_reference_shows_is_taken_from_the_store(tmp_path: Path, monkey
     assert machine.runs == difference.RUNS_MAX
     assert (asked("stock"), machine.runs) == (first, difference.RUNS_MAX)
     assert (asked("stock, built otherwise"), machine.runs) == (first, 2 * difference.RUNS_MAX)
+
+
+def test_what_the_reference_left_open_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that is less busy, its budget of seconds may be enough."""
+    events: Sequence[ExplorationEvent] = [interval_report(([], None))]
+    machine = Counted(RECORDED, explored=lambda _: events)
+    runs = []
+    for _ in range(2):
+        judge = judge_against(machine, tmp_path, monkeypatch)
+        assert judge.opinion(NOW, Observation.from_wire(recovered(None))).verdict is Verdict.UNDECIDED
+        runs.append(machine.runs)
+    assert runs[1] == 2 * runs[0] > 0
 
 
 def test_what_was_not_recovered_completely_stays_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

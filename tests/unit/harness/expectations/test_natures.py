@@ -40,6 +40,10 @@ def test_the_mount_and_a_repair_are_part_of_an_outcome() -> None:
     assert natures(seen(FILE)) != natures(replace(seen(FILE), repair=FsckResult(1, "")))
 
 
+def test_damage_to_the_files_of_an_aged_image_is_part_of_an_outcome() -> None:
+    assert natures(seen(FILE)) != natures(replace(seen(FILE), aged=".aged/1 is missing"))
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -89,6 +89,18 @@ def test_other_calls_or_another_judge_are_another_group(
     assert len(joined(monkeypatch, one, minimal(tmp_path, text, message, **about))) == 2
 
 
+def test_a_crash_within_recovery_is_another_group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    one = minimal(tmp_path, RENAMED, "b is missing")
+    within = replace(one, id="f-0123456789abcdef", base="r-0123456789abcdef/0/-")
+    assert len(joined(monkeypatch, one, within)) == 2
+
+
+def test_a_group_without_calls_to_blame_takes_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = minimal(tmp_path, RENAMED, "b is missing", started=0, returned=0)
+    other = minimal(tmp_path, REPLACED, "a is empty")
+    assert len(joined(monkeypatch, before, other)) == 2
+
+
 def test_groups_without_a_smallest_workload_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     one = minimal(tmp_path, RENAMED, "b is missing; kernel:stock never shows this")
     two = minimal(tmp_path, RENAMED, "a is back; kernel:stock never shows this")

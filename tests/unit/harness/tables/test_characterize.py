@@ -24,12 +24,13 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any, **about: Any) -> Cell:
     """The cell of P1 on vfat. `runs` refuses the workloads that need something that vfat does not have."""
 
     verdicts = about.pop("verdicts", lambda plan: Verdict.HOLDS)
+    relevant = about.pop("relevant", lambda plan: True)
 
     def campaign(plans: list[Plan], *_: object, **__: object) -> list[Examination]:
         results = []
         for plan in plans:
             result = Examination(
-                covered=2, recoveries=1, outcomes=1, rulings={"P1": Ruling(verdicts(plan), relevant=True)}
+                covered=2, recoveries=1, outcomes=1, rulings={"P1": Ruling(verdicts(plan), relevant=relevant(plan))}
             )
             if not runs(plan):
                 result = Examination(unsupported="link", rulings={"P1": Ruling(Verdict.UNDECIDED, reason="no links")})
@@ -89,7 +90,14 @@ def test_a_weaker_adversary_has_one_disk(monkeypatch: pytest.MonkeyPatch, advers
     assert (found.verdict, found.reason, found.adversary) == (Verdict.HOLDS, "", adversary)
 
 
-def test_what_only_the_disk_shows_that_holds_back_breaks_a_property(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_put_nothing_to_the_test_leaves_the_cell_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    for held in (None, 1):
+        found = cell(monkeypatch, lambda plan: True, relevant=lambda plan, held=held: plan.how.held == held)
+        assert (found.verdict, symbol(found) == "✓") == (Verdict.UNDECIDED, False)
+    assert found.reason == "no crash state of one of the disks put the question"
+
+
+def test_what_one_disk_leaves_open_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     def verdicts(plan: Plan) -> Verdict:
         return Verdict.HOLDS if plan.how.held is None else Verdict.UNDECIDED
 
