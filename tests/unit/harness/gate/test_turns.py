@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.gate.baseline import BaselineLine, KernelRange
 from postcrash.harness.gate.turns import Following, run_in_turns
 from postcrash.reports.gate.run import Failure, Part, Share
 
-from .conftest import failure, part
+from .conftest import CAUSE, failure, part
 
 
 @dataclass
@@ -92,6 +93,14 @@ def test_a_part_that_is_done_has_no_further_turn(came_to: Any) -> None:
 def test_without_a_limit_there_is_one_turn(came_to: Any) -> None:
     gate = Gate(workloads=500, fails_at=1, until=None)
     assert (came_to(gate).not_run, gate.ends, len(gate.followed)) == (0, [500], 1)
+
+
+def test_a_known_failure_keeps_what_came_of_trying_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, known = Gate(workloads=5, fails_at=1), BaselineLine(1, CAUSE, "violated", KernelRange(), "why")
+    monkeypatch.setattr(time, "monotonic", lambda: gate.now)
+    runner: Any = gate
+    (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (known,), Following(gate.follow_ups))
+    assert [(each.known, each.states) for each in told.failures] == [("why", Share(failed=1, runs=2))]
 
 
 def test_a_part_that_does_not_get_on_is_not_tried_for_ever(came_to: Any) -> None:
