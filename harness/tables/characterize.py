@@ -163,14 +163,15 @@ def _cell(
     prop: Property, examined: list[tuple[Plan, Examination]], question: Question, target: Target
 ) -> tuple[Cell, Finding | None]:
     name = prop.name
-    results, model = [result for _, result in examined if not result.unsupported], question.how.model
+    ran, model = [(plan, result) for plan, result in examined if not result.unsupported], question.how.model
     lacking = sorted({result.unsupported for _, result in examined} - {""})
-    if not results:
+    if not ran:
         return _not_asked(name, question, target, lacking), None
+    results = [result for _, result in ran]
     rulings = [result.rulings[name] for result in results]
     verdict = worst(ruling.verdict for ruling in rulings)
-    relevant = sum(ruling.relevant for ruling in rulings)
-    asked_on = {plan.how.held for plan, result in examined if not result.unsupported and result.rulings[name].relevant}
+    asked = [plan for plan, result in ran if result.rulings[name].relevant]
+    relevant, asked_on = len({plan.workload for plan in asked}), {plan.how.held for plan in asked}
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
@@ -192,7 +193,7 @@ def _cell(
         states=sum(result.covered for result in results),
         recoveries=sum(result.recoveries for result in results),
         outcomes=sum(result.outcomes for result in results),
-        workloads=len({plan.workload for plan, result in examined if not result.unsupported}),
+        workloads=len({plan.workload for plan, _ in ran}),
         relevant=relevant,
         witness=witness.id if witness else None,
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),

@@ -80,6 +80,7 @@ def test_both_disks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = cell(monkeypatch, runs)
     assert disks == [None, 1] * found.workloads
+    assert found.relevant == found.workloads
     assert (found.verdict, found.adversary) == (Verdict.HOLDS, Adversary.HELD)
     assert found.states == 4 * found.workloads
 
