@@ -99,19 +99,24 @@ def kernel_options(command: _Command) -> _Command:
             callback=_keep,
             help="What runs the kernel: auto is QEMU for a kernel image and user-mode Linux otherwise.",
         ),
-        click.option(
-            "--kernel",
-            "kernel_name",
-            shell_complete=complete_kernels,
-            metavar="NAME|PATH",
-            expose_value=False,
-            callback=_keep,
-            help="The guest's kernel: a name of `postcrash kernels list`, a bzImage or a user-mode Linux.",
-        ),
     )
     for option in options:
         command = option(command)
-    return command
+    return kernel_option(command)
+
+
+def kernel_option(command: _Command) -> _Command:
+    """`--kernel`, which the session keeps."""
+    option = click.option(
+        "--kernel",
+        "kernel_name",
+        shell_complete=complete_kernels,
+        metavar="NAME|PATH",
+        expose_value=False,
+        callback=_keep,
+        help="The guest's kernel: a name of `postcrash kernels list`, a bzImage or a user-mode Linux.",
+    )
+    return option(command)
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:

@@ -27,38 +27,48 @@ def first_file(session: Session, folder: Path, schema: str, stocked: Sequence[st
     """The text of a gate's file for `folder`.
 
     `schema` is the path of the schema's file, for editors; `stocked` are names of kernels that were fetched or added,
-    by version. Kernels that were built in the folder are what the gate is about, and no other is named beside them.
+    by version. The kernel that the user named, or those that were built in the folder, are what the gate is about, and
+    no other is named beside them.
 
     Raises HarnessError if this machine has none of the targets.
     """
     targets = _targets(session)
     built = [f"./{path}" for path in _BUILT if _is_kernel(folder / path)]
-    kernels = built or _kernels(session, targets, stocked)
+    own = built if session.kernel_name is None else [_in_file(session.kernel_name, stocked)]
+    kernels = own or _kernels(session, targets, stocked)
     others = [name for name in stocked if name not in kernels]
     names = [target.name for target in targets]
-    reference = _reference(session, folder, built, targets, stocked)
+    place = session.kernel_name or (str(folder / built[0]) if len(built) == 1 else None)
+    reference = _reference(session, place, targets, stocked)
     lines = _lines(names, kernels, others, sorted(_corpora(folder)), schema)
     return "".join(f"{line}\n" for line in (*lines, *_compared(reference)))
 
 
-def _reference(
-    session: Session, folder: Path, built: Sequence[str], targets: Sequence[Target], stocked: Sequence[str]
-) -> str:
-    """The name of a kernel with which those built in the folder are compared; empty if there is none.
+def _reference(session: Session, place: str | None, targets: Sequence[Target], stocked: Sequence[str]) -> str:
+    """The name of a kernel with which the user's own, at `place`, is compared; empty if there is none.
 
     It is of the same series and runs with the same engine: what else changed from one series to the next would hide
     what a change did.
     """
-    own = _called(session, str(folder / built[0])) if len(built) == 1 else None
-    if own is None:
+    ours = _called(session, place) if place else None
+    if ours is None:
         return ""
-    for name in (series_of(session.kernel.label), *reversed(stocked)):
+    for name in (series_of(ours.label), *reversed(stocked)):
         kernel = _called(session, name)
-        if kernel is None or (kernel.engine.label, series_of(kernel.label)) != (own.engine.label, series_of(own.label)):
+        if kernel is None or kernel.path == ours.path or _family(kernel) != _family(ours):
             continue
         if _runs(kernel, targets):
             return name
     return ""
+
+
+def _in_file(name: str, stocked: Sequence[str]) -> str:
+    """A kernel's name for the gate's file, where a file without a folder needs one to be told from a name."""
+    return f"./{name}" if "/" not in name and name not in stocked and Path(name).is_file() else name
+
+
+def _family(kernel: Kernel) -> tuple[str, str]:
+    return kernel.engine.label, series_of(kernel.label)
 
 
 def _compared(reference: str) -> Iterator[str]:
@@ -72,11 +82,9 @@ def _compared(reference: str) -> Iterator[str]:
 def _kernels(session: Session, targets: Sequence[Target], stocked: Sequence[str]) -> list[str]:
     """The installed kernel by its version, and the newest stocked ones that run all targets with the same engine.
 
-    Empty if there is nothing to name beside the kernel that is used without a name, or if the user chose how to run it.
-    Another engine may be far slower, or not work here.
+    Empty if there is nothing to name beside the kernel that is used without a name. Another engine may be far slower,
+    or not work here.
     """
-    if session.kernel_name is not None or session.engine != "auto":
-        return []
     installed = session.kernel
     version = series_of(installed.label)
     if _called(session, version) != installed:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from postcrash.harness.commands.options import kernel_options
+from postcrash.harness.commands.options import kernel_option
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
 from postcrash.harness.files.places import GATE_FILE, cache_folder
@@ -17,15 +17,15 @@ from postcrash.harness.session import Session
 
 @click.command()
 @click.option("--force", is_flag=True, help=f"Write {GATE_FILE} anew if it is there.")
-@kernel_options
+@kernel_option
 @click.pass_obj
 def init(session: Session, force: bool) -> None:
     """Write postcrash.toml, the file of a gate, into the current folder.
 
-    It names the file systems that this machine can run, the kernel that was built in this folder, and the workloads
-    that are here. If no kernel was built, it names the installed one, and the newest two that were fetched or added and
-    have these file systems. postcrash-known.txt, the list of known failures, is made too, unless it is there. The
-    schema that editors need to complete postcrash.toml goes into the store.
+    It names the file systems that this machine can run, the kernel of --kernel or the one that was built in this
+    folder, and the workloads that are here. Without either, it names the installed kernel, and the newest two that
+    were fetched or added and have these file systems. postcrash-known.txt, the list of known failures, is made too,
+    unless it is there. The schema that editors need to complete postcrash.toml goes into the store.
 
     \b
     Example:

@@ -118,9 +118,32 @@ def test_the_installed_kernel_and_the_newest_stocked_ones_that_run_the_targets(
     assert [others is not None and others in line for line in comments] == ([] if others is None else [True])
 
 
-@pytest.mark.parametrize(
-    "how", [{"kernel_name": "b"}, {"engine": "uml"}, {"kernel": STOCKED["image"]}, {"kernel": STOCKED["same"]}]
-)
+def test_the_kernel_that_the_user_names_is_the_one_of_the_gate(tmp_path: Path) -> None:
+    (tmp_path / "linux").touch()
+    file = tmp_path / "postcrash.toml"
+    here = session(*TARGETS_TRIED, kernel_name="same", kernel=STOCKED["same"])
+    file.write_text(first_file(here, tmp_path, "schema.json", ["a", "same", "b"]))
+    gate = load(file)
+    assert gate.kernels == ("same",)
+    assert gate.parts["compared"].expect == "kernel:6.1"
+
+
+def test_a_kernel_in_a_file_has_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("vmlinux").touch()
+    text = first_file(session(*TARGETS_TRIED, kernel_name="vmlinux"), Path(), "schema.json", ["a"])
+    assert 'kernels = ["./vmlinux"]' in text
+
+
+def test_a_kernel_is_not_compared_with_itself(tmp_path: Path) -> None:
+    file = tmp_path / "postcrash.toml"
+    here = session(*TARGETS_TRIED, kernel_name="b", kernel=STOCKED["b"])
+    file.write_text(first_file(here, tmp_path, "schema.json", ["a", "b"]))
+    assert load(file).kernels == ("b",)
+    assert "compared" not in load(file).parts
+
+
+@pytest.mark.parametrize("how", [{"kernel": STOCKED["image"]}, {"kernel": STOCKED["same"]}])
 def test_of_a_kernel_that_a_version_does_not_stand_for_nothing_is_said(tmp_path: Path, how: dict[str, Any]) -> None:
     file = tmp_path / "postcrash.toml"
     file.write_text(first_file(session(*TARGETS_TRIED, **how), tmp_path, "schema.json", ["a", "b"]))
