@@ -5,7 +5,7 @@ A bug shows in nearly every workload that has the two or three interactions that
 Interactions*, 2004), so workloads are ordered greedily, as covering arrays are built: the next one is the one whose
 interactions weigh most, and each time that an interaction has been met its weight is halved. So each interaction is met
 soon, and those that found bugs are met often. A workload with many interactions counts by their mean. `yields.toml`
-has the weights; docs/hunting.md says how they were learned.
+has what found planted bugs; docs/hunting.md says how this was learned.
 """
 
 import heapq
@@ -16,12 +16,17 @@ from functools import cache
 from math import fsum
 from pathlib import Path
 
+from postcrash.model import Workload
 from postcrash.model.tree import ROOT_PATH, parent
 from postcrash.workloads.grammar import Call, Setup
 
 Interaction = tuple[str, ...]
 _FADES = 0.5
 """What is left of an interaction's weight each time that it has been met."""
+_CALLS_MAX = 40
+"""The most operations of a workload whose interactions count, because each has some with all before it."""
+_DURABLE = ("fsync", "fdatasync", "sync", "syncfs")
+_AND = " + "
 _YIELDS = Path(__file__).with_name("yields.toml")
 
 
@@ -38,6 +43,12 @@ def interactions(calls: Sequence[Call], setup: Setup, points: Collection[str]) -
         found |= {(_what(earlier), _relation(earlier, call.paths), what) for earlier in before}
         before.append(call)
     return frozenset(found)
+
+
+def interactions_of(workload: Workload) -> frozenset[Interaction]:
+    """The interactions of a workload that no grammar made: of its first operations, which are most of a long one's."""
+    calls = [Call(each.word, tuple(filter(None, (each.path, each.to)))) for each in workload.without_tail().ops]
+    return interactions(calls[:_CALLS_MAX], "synced" if workload.setup else "new", _DURABLE)
 
 
 def _made_durable(call: Call, point: Call, setup: str) -> Iterator[Interaction]:
@@ -76,11 +87,23 @@ def _relation_to(call: Call, path: str) -> str:
 
 @cache
 def weights() -> Mapping[str, Mapping[Interaction, float]]:
-    """What interactions weigh, for each probe of the default hunt. The others weigh 1."""
-    tables = tomllib.loads(_YIELDS.read_text())
+    """What interactions weigh, for each probe of the default hunt: 1, and 1 more for each mutant that one found.
+
+    Those that found none are left out.
+    """
     return {
-        way: {tuple(name.split(" + ")): float(each) for name, each in table.items()} for way, table in tables.items()
+        probe: {tuple(name.split(_AND)): 1.0 + count for name, count in _counted(mutants).items()}
+        for probe, mutants in tomllib.loads(_YIELDS.read_text()).items()
     }
+
+
+def _counted(mutants: Mapping[str, Sequence[str]]) -> Counter[str]:
+    return Counter(name for names in mutants.values() for name in names)
+
+
+def name_of(interaction: Interaction) -> str:
+    """An interaction as `yields.toml` has it."""
+    return _AND.join(interaction)
 
 
 def cover(of: Mapping[int, Collection[Interaction]], weight: Mapping[Interaction, float]) -> Iterator[int]:

@@ -27,7 +27,7 @@ from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.model import Workload
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, WorkloadSpace
-from postcrash.workloads.interactions import Interaction, cover, interactions, weights
+from postcrash.workloads.interactions import Interaction, cover, interactions, interactions_of, weights
 
 SINGLE = WorkloadSpace(GRAMMARS["full"], 1, tuple(SETUPS))
 PAIRS = 300
@@ -84,13 +84,13 @@ class DefaultSpace:
 
     def in_order(self) -> Iterator[tuple[Probe, Workload]]:
         """All of them, as they are run."""
-        singles = {number: interactions_of(SINGLE, number) for number in range(len(SINGLE))}
+        singles = {number: interactions_in(SINGLE, number) for number in range(len(SINGLE))}
         space, numbers = pairs()
-        double = {number: interactions_of(space, number) for number in numbers}
+        double = {number: interactions_in(space, number) for number in numbers}
         weigh = weights()[Probe.WALK.value]
         sources = [
             _Source(Probe.WALK, 10, map(SINGLE.whole, cover(singles, weigh))),
-            _Source(Probe.WALK, 3, iter(self.corpus)),
+            _Source(Probe.WALK, 5, self._corpus_in_order(weigh)),
             _Source(Probe.WALK, 1, map(space.whole, cover(double, weigh))),
         ]
         for probe in self.probes[1:]:
@@ -98,6 +98,12 @@ class DefaultSpace:
             first = islice(chain(self._for_recovery, covered), _SAMPLES[probe][0])
             sources.append(_Source(probe, 1, first))
         return _in_turns(sources)
+
+    def _corpus_in_order(self, weigh: Mapping[Interaction, float]) -> Iterator[Workload]:
+        """Those for recovery first: there are few of them, and each is about something else."""
+        first = len(self._for_recovery)
+        later = {number: interactions_of(self.corpus[number]) for number in range(first, len(self.corpus))}
+        return map(self.corpus.__getitem__, chain(range(first), cover(later, weigh)))
 
 
 def _about(target: Target, workloads: Sequence[Workload]) -> tuple[Workload, ...]:
@@ -113,7 +119,7 @@ def _in_turns(sources: list[_Source]) -> Iterator[tuple[Probe, Workload]]:
                 sources.remove(source)
 
 
-def interactions_of(space: WorkloadSpace, number: int) -> frozenset[Interaction]:
+def interactions_in(space: WorkloadSpace, number: int) -> frozenset[Interaction]:
     """The interactions of a workload of a space."""
     points = frozenset(point.word for point in space.grammar.points)
     return interactions(space.calls(number), space.setups[number % len(space.setups)], points)

@@ -2,24 +2,30 @@
 
 import tomllib
 
-from ...mutants.learn import yields
+from ...mutants.learn import learned, to_toml
 from ...mutants.stages import MutantFinding
 
 KNOWN = {"creat foo\n": frozenset([("creat",), ("creat", "fsync first")]), "sync\n": frozenset([("sync all",)])}
+NOTHING: dict[str, dict[str, list[str]]] = {"walk": {}, "fsck": {}, "crash": {}}
 
 
 def found(checker: str, workload: str) -> MutantFinding:
     return MutantFinding(checker, "it is gone", workload)
 
 
-def test_an_interaction_weighs_more_with_each_mutant_that_it_found() -> None:
-    told = [found("durability", "creat foo\n"), found("mounts", "creat foo\n"), found("fsck", "sync\n"), None]
-    assert tomllib.loads(yields(told, KNOWN)) == {
-        "walk": {"creat": 3, "creat + fsync first": 3},
-        "fsck": {"sync all": 2},
-        "crash": {},
-    }
+def test_each_mutant_has_the_interactions_that_found_it() -> None:
+    told = {"a": found("durability", "creat foo\n"), "b": found("mounts", "creat foo\n"), "c": found("fsck", "sync\n")}
+    creat = ["creat", "creat + fsync first"]
+    taught = learned({}, told, KNOWN)
+    assert taught == {"walk": {"a": creat, "b": creat}, "fsck": {"c": ["sync all"]}, "crash": {}}
+    assert tomllib.loads(to_toml(taught)) == taught
 
 
 def test_a_workload_that_is_not_ordered_teaches_nothing() -> None:
-    assert tomllib.loads(yields([found("durability", "mkdir A\n")], KNOWN))["walk"] == {}
+    assert learned({}, {"a": found("durability", "mkdir A\n")}, KNOWN) == NOTHING
+
+
+def test_what_was_learned_before_stays() -> None:
+    before = {"walk": {"a": ["creat"], "b": ["mkdir"]}}
+    taught = learned(before, {"b": found("mounts", "sync\n")}, KNOWN)
+    assert taught["walk"] == {"a": ["creat"], "b": ["sync all"]}

@@ -7,8 +7,10 @@ from math import fsum
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postcrash.corpus import of_fstests
+from postcrash.model import parse_workload
 from postcrash.workloads import GRAMMARS, SETUPS, Call, WorkloadSpace
-from postcrash.workloads.interactions import cover, interactions, weights
+from postcrash.workloads.interactions import cover, interactions, interactions_of, weights
 
 POINTS = frozenset(point.word for point in GRAMMARS["full"].points)
 
@@ -25,6 +27,18 @@ def test_a_call_interacts_with_its_set_up_and_with_what_makes_it_durable() -> No
         ("rename", "fsync parent"),
         ("rename", "fsync parent", "synced"),
     }
+
+
+def test_a_workload_that_no_grammar_made_has_the_same_interactions() -> None:
+    workload = parse_workload("mkdir A\ncreat A/foo\n---\nrename A/foo bar\nfsync A\n", "own")
+    calls = (Call("rename", ("A/foo", "bar")), Call("fsync", ("A",)))
+    assert interactions_of(workload) == interactions(calls, "synced", POINTS)
+
+
+def test_a_long_workload_has_the_interactions_of_its_first_operations() -> None:
+    long = parse_workload("".join(f"creat f{number}\n" for number in range(2000)) + "mkdir A\n", "long")
+    assert ("creat",) in interactions_of(long)
+    assert ("mkdir",) not in interactions_of(long)
 
 
 def test_calls_interact_with_each_other() -> None:
@@ -82,6 +96,8 @@ def test_weights_are_of_interactions_that_there_are() -> None:
         known |= {
             part for n in numbers for part in interactions(each.calls(n), each.setups[n % len(each.setups)], POINTS)
         }
+    for workload in of_fstests():
+        known |= interactions_of(workload)
     assert set(weights()) == {"walk", "fsck", "crash"}
     assert set(weights()["walk"]) | set(weights()["fsck"]) | set(weights()["crash"]) <= known
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from postcrash.corpus import for_recovery
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.default_hunt import LOOKS, DefaultSelection, DefaultSpace
@@ -48,7 +49,7 @@ def first(count: int, space: DefaultSpace = SPACE) -> Sequence[tuple[Probe, Work
 
 
 def test_each_source_has_its_turn_soon_and_all_are_run_in_the_end() -> None:
-    assert Counter(probe for probe, _ in first(16)) == {Probe.WALK: 14, Probe.FSCK: 1, Probe.CRASH: 1}
+    assert Counter(probe for probe, _ in first(18)) == {Probe.WALK: 16, Probe.FSCK: 1, Probe.CRASH: 1}
     everything = list(SPACE.in_order())
     assert len(everything) == len(SPACE) == sum(SPACE.counts.values())
     assert Counter(probe for probe, _ in everything)[Probe.FSCK] == 100
@@ -59,6 +60,14 @@ def test_each_source_has_its_turn_soon_and_all_are_run_in_the_end() -> None:
 
 def test_the_order_is_the_same_each_time() -> None:
     assert first(200) == first(200, DefaultSpace(EXT4, tuple(Probe)))
+
+
+def test_the_corpus_begins_with_recovery_and_goes_on_with_what_found_bugs() -> None:
+    corpus = {each.name for each in SPACE.corpus}
+    order = list(dict.fromkeys(workload.name for _, workload in SPACE.in_order() if workload.name in corpus))
+    recovery = {each.name for each in for_recovery()}
+    assert set(order[: len(recovery)]) == recovery
+    assert max(map(order.index, ("generic-640", "generic-784"))) < len(order) / 2
 
 
 def test_the_corpus_is_that_of_the_file_system() -> None:
