@@ -23,6 +23,8 @@ from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Qemu, Uml
 from postcrash.harness.guests.guest_identity import guest_digest
 from postcrash.harness.guests.guest_root import guest_root, has_program, packed
+from postcrash.harness.guests.kernels.build import build_of
+from postcrash.harness.guests.kernels.by_content import kernels_here, kernels_with
 from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
 from postcrash.harness.guests.kernels.log_writes import has_log_writes
 from postcrash.harness.guests.kernels.stock import Stock, choose_kernel, kernels_of
@@ -31,6 +33,7 @@ from postcrash.harness.guests.kernels.unpacked import unpacked
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store, StoreError
 from postcrash.targets import (
@@ -77,7 +80,7 @@ class Session:
     """Root folders of guests. To make one, every program and module in it is read."""
     _images: dict[tuple[object, ...], BaseImage] = field(default_factory=dict)
     """Base images that have not aged, by how they are made."""
-    _without_log_writes: set[str] = field(default_factory=set)
+    _without_log_writes: set[Kernel] = field(default_factory=set)
     """Kernels for which the user has been told that they have no dm-log-writes."""
 
     @cached_property
@@ -123,6 +126,22 @@ class Session:
         kernel = kernel or self.kernel
         return guest_digest(kernel, self.root_of(kernel))
 
+    def build(self, kernel: Kernel | None = None) -> KernelBuild:
+        """Which build `kernel` or the session's kernel is."""
+        return build_of(kernel or self.kernel, cache_folder())
+
+    def same_kernel(self, label: str, guest: str, built: KernelBuild | None) -> Kernel | None:
+        """The kernel of this machine on which something was done. None if it is not here any more.
+
+        It is the one whose file has the content of `built`. If there are several, as with other modules, it is the one
+        whose guests have the digest `guest`. If `built` is None, only that digest tells. `label` says whether its time
+        was virtual.
+        """
+        found = kernels_here(cache_folder()) if built is None else kernels_with(built.content, cache_folder())
+        alike = [timed for kernel in found if (timed := _timed_like(kernel, label)).label == label or built is not None]
+        same = next((kernel for kernel in alike if self.guest(kernel) == guest), None)
+        return same if same is not None or built is None else next(iter(alike), None)
+
     def _settings(self, kernel: Kernel) -> MachineSettings:
         return settings_for(kernel, self.root_of(kernel))
 
@@ -146,8 +165,8 @@ class Session:
         """
         kernel = kernel or self.kernel
         settings = self._settings(kernel)
-        if not settings.log_disk and kernel.label not in self._without_log_writes:
-            self._without_log_writes.add(kernel.label)
+        if not settings.log_disk and kernel not in self._without_log_writes:
+            self._without_log_writes.add(kernel)
             say(f"{kernel.label} has no dm-log-writes: {CrashDisk.device} (docs/recorders.md)")
         return Crew(settings, guests or len(os.sched_getaffinity(0)))
 
@@ -180,7 +199,8 @@ class Session:
         target = recorded_target(self.store, finding)
         if target is None:
             return self.target(finding.target)
-        self._own.append(target)
+        if target not in self._own:  # each one that is new makes new roots
+            self._own.append(target)
         return target
 
     def targets(self, names: Iterable[str]) -> list[Target]:
@@ -236,6 +256,14 @@ class Session:
                 raise InfrastructureError(
                     f"{program} is not installed: run  apt-get install {target.package}  (target {target.name})"
                 )
+
+
+def _timed_like(kernel: Kernel, label: str) -> Kernel:
+    """The kernel in virtual time if the label is that of a kernel in virtual time."""
+    if not isinstance(kernel.engine, Qemu):
+        return kernel
+    virtual = in_virtual_time(kernel)
+    return virtual if virtual.label == label else kernel
 
 
 def settings_for(kernel: Kernel, root: Path) -> MachineSettings:

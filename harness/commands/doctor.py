@@ -23,6 +23,7 @@ from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernels.build import build_of
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, is_static
 from postcrash.harness.guests.kernels.stock import Stock, StockedKernel, missing_in
 from postcrash.harness.guests.machine import Machine
@@ -124,7 +125,7 @@ def _confined() -> str:
 
 
 def _about(kernel: Kernel) -> str:
-    return f"{kernel.label} ({kernel.known_as})"
+    return f"{kernel.label} ({kernel.known_as}; {build_of(kernel, cache_folder()).told})"
 
 
 def _strace() -> str:

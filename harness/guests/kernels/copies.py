@@ -39,6 +39,23 @@ def kernel_copy(kernel: Path, cache: Path) -> Path:
     return copy / "kernel"
 
 
+def copies(cache: Path) -> list[Path]:
+    """The copies that are in the cache. Raises InfrastructureError."""
+    folder = cache / "kernel-files"
+    try:
+        return sorted(folder.glob("[!.]*/kernel"))
+    except OSError as error:
+        raise InfrastructureError(f"{folder}: {error.strerror or error}") from error
+
+
+def mark_used(copy: Path) -> None:
+    """Keep a copy from being removed as unused. Raises InfrastructureError."""
+    try:
+        os.utime(copy.parent)
+    except OSError as error:
+        raise InfrastructureError(f"{copy}: {error.strerror or error}") from error
+
+
 def _made(kernel: Path, folder: Path) -> Path:
     """The copy is named by its own content, because the file may be written while it is copied."""
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as made:

@@ -49,6 +49,12 @@ class Suite:
         rows = [[cell.strip() for cell in row.split("|")] for row in table.splitlines()]
         return [{"name": row[0], "version": row[1]} for row in rows if len(row) == 3 and row[2].endswith("Packages")]
 
+    def origin(self, package: str) -> str:
+        """The package with the kernel itself that `unpacked` would fetch for `package` now, and its version."""
+        image = _with_kernel(self._needed(package), package)
+        newest, *_ = self._apt("apt-cache", "madison", image).splitlines()
+        return f"{image} {newest.split('|')[1].strip()}"
+
     @contextmanager
     def unpacked(self, package: str) -> Iterator[KernelParts]:
         """The kernel of `package`, in a temporary folder."""
@@ -56,7 +62,7 @@ class Suite:
         with scratch() as folder:
             root = folder / "root"
             versions = {each: self._unpack(each, root) for each in packages}
-            image = next((each for each in reversed(packages) if each.startswith("linux-image-")), package)
+            image = _with_kernel(packages, package)
             parts = _parts(root, f"{image} {versions[image]} ({self.name})")
             yield parts if parts.is_image else self._with_libraries(parts, root)
 
@@ -132,6 +138,11 @@ Dir::State::status "{at}/status";
 
     def _apt(self, *command: str, folder: str | None = None) -> str:
         return _run(list(command), folder, {"APT_CONFIG": str(self._folder / "apt.conf")})
+
+
+def _with_kernel(packages: list[str], package: str) -> str:
+    """Of the packages that `package` needs, the one with the kernel itself."""
+    return next((each for each in reversed(packages) if each.startswith("linux-image-")), package)
 
 
 def installed_package(file: Path) -> str:

@@ -5,6 +5,8 @@ import re
 import shutil
 import struct
 import subprocess
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from postcrash.harness.guests.engine import Engine, Qemu, Uml, find_qemu
 from postcrash.harness.guests.kernels.modules import is_built_in
 
 UML_MODULES = Path("/usr/lib/uml/modules")
+INSTALLED = "installed"
+"""How the kernel is called that has no name: the one that is installed on this machine."""
 _VERSION_TIMEOUT_S = 10
 # The x86 boot protocol, Documentation/x86/boot.rst: a magic number, and a pointer to the version's text.
 _MAGIC_AT, _MAGIC = 0x202, b"HdrS"
@@ -29,6 +33,7 @@ class Kernel:
 
     modules  its folder of modules; None if everything is built in
     given    the user's own file, if `path` is a copy of it
+    name     its name in the stock, or that of the user's own file; empty for the installed one
     """
 
     path: Path
@@ -36,6 +41,7 @@ class Kernel:
     modules: Path | None
     engine: Engine
     given: Path | None = None
+    name: str = ""
 
     @property
     def known_as(self) -> Path:
@@ -44,21 +50,49 @@ class Kernel:
 
     @property
     def label(self) -> str:
-        """For reports: `UML 6.1.176`, `QEMU/TCG 6.1.0-47-amd64`."""
+        """For reports: `UML 6.1.176`, `QEMU/TCG 6.1.0-47-amd64`. Each build of a version has this label."""
         return f"{self.engine.label} {self.version}"
+
+
+def labels_of(kernels: Mapping[Kernel, str]) -> dict[Kernel, str]:
+    """A label for each kernel of one run, no two of which are alike. The values are the names that the user gave.
+
+    It is the kernel's own label, such as `UML 6.1.192`, unless another kernel has this label too: then the name tells
+    them apart, as in `UML 6.1.192 (patched)`. A version can stand for both, and then their own names do:
+    `UML 6.1.192 (6.1: mine)`.
+    """
+    labels = {kernel: kernel.label for kernel in kernels}
+    ways = ("{label} ({given})", "{label} ({given}: {own})")
+    for way in ways:
+        times = Counter(labels.values())
+        told = {
+            kernel: way.format(label=kernel.label, given=given, own=kernel.name or INSTALLED)
+            for kernel, given in kernels.items()
+        }
+        labels = {kernel: told[kernel] if times[label] > 1 else label for kernel, label in labels.items()}
+    return labels
 
 
 def find_kernel() -> Kernel:
     """Debian's user-mode Linux, or the one that POSTCRASH_UML names. Raises InfrastructureError."""
-    name = os.environ.get("POSTCRASH_UML", "linux.uml")
-    found = shutil.which(name)
+    found = uml_program()
     if found is None:
-        raise InfrastructureError(f"{name} is not installed: run  apt-get install user-mode-linux")
-    version = uml_version(Path(found))
+        raise InfrastructureError(f"{_uml_name()} is not installed: run  apt-get install user-mode-linux")
+    version = uml_version(found)
     modules = Path(os.environ.get("POSTCRASH_UML_MODULES", UML_MODULES)) / version
     if not modules.is_dir():
         raise InfrastructureError(f"{found} is version {version!r}, but there is no {modules}")
-    return Kernel(Path(found), version, modules, uml_with(modules))
+    return Kernel(found, version, modules, uml_with(modules))
+
+
+def uml_program() -> Path | None:
+    """The file of the kernel that `find_kernel` finds; None if there is none."""
+    found = shutil.which(_uml_name())
+    return None if found is None else Path(found)
+
+
+def _uml_name() -> str:
+    return os.environ.get("POSTCRASH_UML", "linux.uml")
 
 
 def uml_with(modules: Path | None) -> Uml:

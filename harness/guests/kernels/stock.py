@@ -70,6 +70,10 @@ class StockedKernel:
         """What runs it: `qemu` or `uml`."""
         return engine_for(self.path)
 
+    def kernel(self, cache: Path) -> Kernel:
+        """The kernel with what runs it. Raises as `kernel_at`."""
+        return replace(kernel_at(self.path, self.modules, cache), name=self.name)
+
     def config(self) -> str | None:
         """Its configuration, from a file or from the kernel itself. None if it is not known."""
         return config_of(self.path, self.modules)
@@ -110,12 +114,18 @@ class Stock:
         """The kernel of that name, if there is one."""
         return next((kernel for kernel in self.all() if kernel.name == name), None)
 
-    def add(self, name: str, parts: KernelParts) -> StockedKernel:
-        """Copy a kernel into the stock. Raises UsageError if the file is no kernel, or if the name is taken."""
+    def add(self, name: str, parts: KernelParts, *, replaces: bool = False) -> StockedKernel:
+        """Copy a kernel into the stock. If it `replaces`, it takes the place of the one that has its name.
+
+        Raises UsageError if the file is no kernel, or if the name is taken.
+        """
         if not _NAME.fullmatch(name):
             raise UsageError(f"a kernel cannot be called {name!r}: letters, digits and . + _ - are allowed")
-        if self.named(name):
-            raise UsageError(f"a kernel is called {name!r} already: choose another name with --name")
+        if self.named(name) and not replaces:
+            raise UsageError(
+                f"a kernel is called {name!r} already: --replace puts the new one in its place, "
+                "or choose another name with --name"
+            )
         version = version_of(parts.kernel)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -125,17 +135,36 @@ class Stock:
                 if parts.libraries is not None:
                     run_with(folder / "kernel", self._folder.resolve() / name / "lib")
                 (folder / "kernel.json").write_text(json.dumps({"version": version, "origin": parts.origin}))
+                self._take_away(name, Path(made))
                 folder.rename(self._folder / name)
         except OSError as error:
             raise InfrastructureError(f"kernel {name}: {error}") from error
         return self._read(self._folder / name)
+
+    def remove(self, name: str) -> None:
+        """Remove the kernel of that name, even a damaged one. Raises UsageError if there is none."""
+        names = sorted(folder.name for folder in self._folder.glob("[!.]*/"))
+        if name not in names:
+            raise UsageError(f"no kernel is called {name!r} (postcrash kernels list: {', '.join(names) or 'none'})")
+        try:
+            with tempfile.TemporaryDirectory(prefix=".old-", dir=self._folder) as aside:
+                self._take_away(name, Path(aside))
+        except OSError as error:
+            raise InfrastructureError(f"kernel {name}: {error}") from error
+
+    def _take_away(self, name: str, aside: Path) -> None:
+        """Move the kernel of that name, if there is one, to the folder `aside`, which is removed soon. OSError."""
+        with suppress(FileNotFoundError):
+            (self._folder / name).rename(aside / "old")
 
     def _read(self, folder: Path) -> StockedKernel:
         try:
             about = json.loads((folder / "kernel.json").read_text())
             return StockedKernel(folder.name, str(about["version"]), str(about["origin"]), folder)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InfrastructureError(f"{folder} is damaged: remove it and fetch or add the kernel again") from error
+            raise InfrastructureError(
+                f"{folder} is damaged: run  postcrash kernels remove {folder.name}  and fetch or add it again"
+            ) from error
 
 
 def _copy(parts: KernelParts, folder: Path) -> None:
@@ -194,10 +223,14 @@ def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
     if engine not in ("auto", engine_for(path)):
         raise UsageError(f"--engine {engine} cannot run {name}: it needs --engine {engine_for(path)}")
     if stocked is not None:
-        return kernel_at(path, stocked.modules, cache)
+        return stocked.kernel(cache)
     version_of(path)  # an error names the user's file, not its copy
-    copy = kernel_copy(path, cache)
-    return replace(kernel_at(copy, _installed_modules(version_of(copy)), cache), given=path)
+    return replace(kernel_of_copy(kernel_copy(path, cache), cache), given=path, name=path.name)
+
+
+def kernel_of_copy(copy: Path, cache: Path) -> Kernel:
+    """The kernel in the file `copy`, with the modules of its version that are installed. Raises as `kernel_at`."""
+    return kernel_at(copy, _installed_modules(version_of(copy)), cache)
 
 
 def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:
@@ -223,7 +256,7 @@ def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:
             "Debian's suites have others: postcrash kernels fetch user-mode-linux --suite SUITE"
         )
     for kernel in stocked:
-        yield kernel_at(kernel.path, kernel.modules, cache)
+        yield kernel.kernel(cache)
 
 
 def _installed_uml() -> Kernel | None:
@@ -258,7 +291,7 @@ def _unnamed(engine: str, cache: Path) -> Kernel:
             return find_kernel()
     if not images:
         raise InfrastructureError("there is no kernel for QEMU: run  postcrash kernels fetch")
-    return kernel_at(images[-1].path, images[-1].modules, cache)
+    return images[-1].kernel(cache)
 
 
 def engine_for(path: Path) -> str:

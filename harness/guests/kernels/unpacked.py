@@ -10,13 +10,14 @@ import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.kernels.copies import remove_unused
+from postcrash.harness.guests.kernels.elf_notes import notes
 
 KERNEL_BYTES_MAX = 256 << 20
 """A larger kernel is left to the guest."""
@@ -26,11 +27,8 @@ _SECTOR_BYTES = 512
 # version, and where behind them the packed kernel is.
 _SETUP_SECTORS_AT, _PROTOCOL_AT, _PAYLOAD_AT = 0x1F1, 0x206, 0x248
 _PROTOCOL_WITH_PAYLOAD = 0x208
-_NOTES = 4
-"""Type of the program headers of notes, PT_NOTE (elf(5))."""
 _PVH_ENTRY = (b"Xen\0", 18)
 """The note by which a kernel says where a start by PVH begins."""
-_NOTE = struct.Struct("<III")
 
 
 class _Unpacker(Protocol):
@@ -61,7 +59,7 @@ def unpacked(image: Path, cache: Path) -> Path:
             os.utime(kernel)
             return kernel
         elf = _unpack(image.read_bytes())
-        if elf is None or _PVH_ENTRY not in _notes(elf):
+        if elf is None or _PVH_ENTRY not in (note[:2] for note in notes(elf)):
             return image
         folder.mkdir(parents=True, exist_ok=True)
         remove_unused(folder)
@@ -92,27 +90,3 @@ def _unpack(image: bytes) -> bytes | None:
                 return None
             return kernel if unpacker.eof else None
     return None
-
-
-def _notes(elf: bytes) -> Iterator[tuple[bytes, int]]:
-    """Name and type of each note of a 64-bit ELF file. Damage ends them."""
-    if len(elf) < 64 or elf[:5] != b"\x7fELF\x02":
-        return
-    (table,) = struct.unpack_from("<Q", elf, 32)
-    size, count = struct.unpack_from("<HH", elf, 54)
-    headers = (table + number * size for number in range(count))
-    for header in headers:
-        if size < 56 or header + size > len(elf):
-            return
-        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", elf, header)
-        if kind == _NOTES:
-            yield from _notes_in(elf[offset : offset + length])
-
-
-def _notes_in(notes: bytes) -> Iterator[tuple[bytes, int]]:
-    at = 0
-    while at + _NOTE.size <= len(notes):
-        name_bytes, bytes_, kind = _NOTE.unpack_from(notes, at)
-        at += _NOTE.size
-        yield notes[at : at + name_bytes], kind
-        at += (name_bytes + 3) // 4 * 4 + (bytes_ + 3) // 4 * 4

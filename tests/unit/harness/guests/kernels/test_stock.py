@@ -75,6 +75,34 @@ def test_what_is_no_kernel_is_not_added(cache: Path, tmp_path: Path) -> None:
     assert [kernel.name for kernel in stock.all()] == ["taken"]
 
 
+def test_a_kernel_takes_the_place_of_one_of_its_name_only_if_that_is_asked_for(cache: Path, tmp_path: Path) -> None:
+    stock = Stock(cache)
+    (config := tmp_path / "config").write_text("CONFIG_VIRTIO_BLK=m\n")
+    stock.add("mine", KernelParts(uml(tmp_path / "linux", body=b"first"), None, config, "here"))
+    second = KernelParts(uml(tmp_path / "linux", "6.99.0", b"second"), None, None, "there")
+    with pytest.raises(UsageError, match="called 'mine' already: --replace puts the new one in its place, or choose"):
+        stock.add("mine", second)
+    with pytest.raises(UsageError, match="neither a kernel image"):
+        stock.add("mine", KernelParts(config, None, None, ""), replaces=True)
+    assert stock.all()[0].path.read_bytes().endswith(b"first")
+    added = stock.add("mine", second, replaces=True)
+    assert (added.version, added.path.read_bytes()[-6:], added.config()) == ("6.99.0", b"second", None)
+    assert [path.name for path in (cache / "kernels").iterdir()] == ["mine"]
+
+
+def test_a_kernel_that_is_removed_is_gone(cache: Path, tmp_path: Path) -> None:
+    stock = Stock(cache)
+    for name in ("mine", "other"):
+        stock.add(name, KernelParts(uml(tmp_path / "linux"), None, None, "here"))
+    (cache / "kernels/mine/kernel.json").write_text("damaged")
+    stock.remove("mine")
+    assert [kernel.name for kernel in stock.all()] == ["other"]
+    assert [path.name for path in (cache / "kernels").iterdir()] == ["other"]
+    for name in ("mine", "../kernels", "", "."):
+        with pytest.raises(UsageError, match=r"no kernel is called .* \(postcrash kernels list: other\)"):
+            stock.remove(name)
+
+
 def test_of_the_modules_those_that_guests_may_need_are_kept(cache: Path, tmp_path: Path) -> None:
     needs = {"kernel/fs/fs.ko": "kernel/lib/lib.ko", "kernel/lib/lib.ko": ""}
     files = {**needs, "kernel/crypto/xts.ko": "", "kernel/sound/noise.ko": ""}
@@ -93,7 +121,7 @@ def test_of_the_modules_those_that_guests_may_need_are_kept(cache: Path, tmp_pat
 def test_a_damaged_stock_says_so(cache: Path, tmp_path: Path) -> None:
     added = Stock(cache).add("x", KernelParts(image(tmp_path / "image"), None, None, ""))
     (added.folder / "kernel.json").write_text("{}")
-    with pytest.raises(InfrastructureError, match="is damaged: remove it"):
+    with pytest.raises(InfrastructureError, match="is damaged: run  postcrash kernels remove x  and"):
         Stock(cache).all()
 
 
