@@ -33,6 +33,7 @@ def outline(
         base=base or session.base(target, kernel),
         kernel=kernel.label,
         guest=session.guest(kernel),
+        built=session.build(kernel),
         workload=parse_workload("sync", "none"),
         judges=chosen,
         recoveries=tuple(recoveries),

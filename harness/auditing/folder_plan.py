@@ -41,6 +41,7 @@ def folder_plan(
         base=session.base(target),
         kernel=session.kernel.label,
         guest=session.guest(),
+        built=session.build(),
         workload=workload,
         judges=(*judges, *beside),
         recoveries=recoveries,

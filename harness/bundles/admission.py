@@ -32,7 +32,7 @@ from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.units import BLOCK_SECTORS
 from postcrash.model.validation import first_objection, shown
 from postcrash.reports.explanation.explanation import explain
-from postcrash.reports.store.plain import Json
+from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.store.records import Finding, parse_state_id, recording_id, state_id
 from postcrash.reports.text import one_line
 from postcrash.targets import TARGETS, VARIANTS, BaseImage, Target, image_id
@@ -149,9 +149,19 @@ def _check_cost(recording: Recording) -> None:
 def _check_text(finding: Finding, target: Target) -> None:
     """Whatever is printed as one line must be one line, and must do nothing to a terminal."""
     of_target = json.dumps(asdict(target), ensure_ascii=False)
-    for text in (finding.message, finding.kernel, finding.model, finding.workload_name, of_target):
+    of_kernels = _texts([to_plain(finding.built), to_plain(finding.compared)])
+    for text in (*of_kernels, finding.message, finding.kernel, finding.model, finding.workload_name, of_target):
         if not text.isprintable():
             raise RefusedError(f"expected text that can be printed, found {shown(text)}")
+
+
+def _texts(plain: object) -> Iterator[str]:
+    """All texts in decoded JSON, but for the names of fields."""
+    if isinstance(plain, str):
+        yield plain
+    elif isinstance(plain, list | dict):
+        for each in plain.values() if isinstance(plain, dict) else plain:
+            yield from _texts(each)
 
 
 def _check_ids(parts: BundleParts, recording: Recording, of_workload: Recording, recorded: Provenance) -> None:

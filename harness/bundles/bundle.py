@@ -17,6 +17,7 @@ from postcrash.harness.examination.recorded import provenance, recorded_base
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.own_kernel import is_found_on, on_its_kernel, unlike_found
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.kernels.config import config_of
@@ -56,10 +57,10 @@ class BundleNotes:
     left_out: tuple[str, ...]
 
 
-def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> None:
+def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> tuple[str, ...]:
     """Write a finding of the store as a bundle. Equal findings give equal bytes. Raises UsageError if it cannot be one.
 
-    The guest with the session's kernel is described if the finding was made on it.
+    Returns what is left out, and why. The finding's kernel is described if it is here.
     """
     parts = _parts(session.store, as_found(finding))
     try:
@@ -78,6 +79,7 @@ def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> None:
     files = {RECORDING: parts.recording, BELOW: parts.below, BASE: parts.base}
     with ExitStack() as opened:
         write_archive(out, _members(finding, texts, files, opened))
+    return notes.left_out
 
 
 def _parts(store: Store, finding: Finding) -> BundleParts:
@@ -114,10 +116,15 @@ def _text(value: Json) -> str:
 def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
     left_out = []
     package = config = script = ""
-    if finding.guest == session.guest():
-        package, config = _package(session.kernel), config_of(session.kernel.path, session.kernel.modules) or ""
+    try:
+        there = on_its_kernel(session, finding)
+        unlike = "" if is_found_on(finding, there) else unlike_found(finding, there)
+    except UsageError as error:
+        unlike = str(error)
+    if unlike:
+        left_out.append(f"the kernel's package and configuration: {unlike}")
     else:
-        left_out.append(f"the kernel's package and configuration: {session.kernel.label} is used here (--kernel)")
+        package, config = _package(there.kernel), config_of(there.kernel.path, there.kernel.modules) or ""
     try:
         script = reproducers_of(finding, target, session.store)[0].text
     except NoCommandError as error:

@@ -116,7 +116,7 @@ def _kept(finding: Finding, parts: BundleParts, store: Store) -> Finding:
         known = store.finding(finding.id)
     except NotInStoreError:
         known = None
-    if known is not None and replace(as_found(known), explanation=None) != replace(finding, explanation=None):
+    if known is not None and _seen(known) != _seen(finding):
         raise RefusedError(f"the store {store.folder} has {finding.id} from another run: choose another with --store")
     _keep_files(finding, parts, store)
     if known is not None:
@@ -125,6 +125,11 @@ def _kept(finding: Finding, parts: BundleParts, store: Store) -> Finding:
         store.keep_console(finding.casualty)
     store.put_finding(finding)
     return finding
+
+
+def _seen(finding: Finding) -> Finding:
+    """The finding without what its id covers, or what each machine finds out for itself: names of builds may differ."""
+    return replace(as_found(finding), explanation=None, built=None, compared=None)
 
 
 def _keep_files(finding: Finding, parts: BundleParts, store: Store) -> None:

@@ -109,6 +109,7 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
         casualty=lost.casualty,
         recover={},
         guest=plan.guest,
+        built=plan.built,
         explanation=None,
     )
     return replace(finding, explanation=explain(finding, recorded, plan.base.path)) if known else finding

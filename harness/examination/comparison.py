@@ -8,6 +8,7 @@ from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.reports.store.kernel_build import ComparedWith
 
 
 @runtime_checkable
@@ -17,6 +18,11 @@ class Comparison(Protocol):
     @property
     def recorder(self) -> str:
         """What sees the reference's requests, of `RECORDERS`."""
+        ...
+
+    @property
+    def compared(self) -> ComparedWith:
+        """The reference, by what is in it."""
         ...
 
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from postcrash._core import Recording
 from postcrash.harness.errors import GuestLostError
+from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.crash_in_recovery import (
     MESSAGE,
     SameRecovery,
@@ -22,6 +23,7 @@ from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Verdict
 from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.store.kernel_build import ComparedWith
 from postcrash.reports.store.records import Finding, recording_id, state_id
 
 _NOT_AGAIN = "a violation did not show again when its state was recovered once more"
@@ -167,6 +169,10 @@ class Confirmation:
             return None
         return replace(witness, recover=recover, observation=again.observation)
 
+    def _compared_by(self, judge: str) -> ComparedWith | None:
+        comparison = comparison_among(each for each in self._plan.judges if each.name == judge)
+        return None if comparison is None else comparison.compared
+
     def finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)
         if mounted_alone(witness.recover, plan.target) is not None:
@@ -193,5 +199,7 @@ class Confirmation:
             casualty=witness.casualty,
             recover=witness.recover.to_wire(),
             guest=plan.guest,
+            built=plan.built,
+            compared=self._compared_by(judge),
         )
         return replace(finding, explanation=explain(finding, place.recording, place.base))

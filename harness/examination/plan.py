@@ -9,6 +9,7 @@ from typing import Any
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
@@ -18,7 +19,7 @@ class Plan:
     """What to examine. `recoveries` are the kinds of recovery; each is explored on its own.
 
     `kernel` is the name of the guest's kernel, for people. `guest` is the digest of the guest (`guest_digest`). It
-    tells guests apart whose kernels have the same name.
+    tells guests apart whose kernels have the same name. `built` says which build of the kernel is in it.
     """
 
     target: Target
@@ -43,6 +44,7 @@ class Plan:
     """The number of this recording among those that are made of one workload in the same way."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What else the recording says of itself: what is needed to ask the judges again."""
+    built: KernelBuild | None = None
 
     def key(self, tool: str) -> str:
         """The plan's key. Plans that must come to the same result with the same `tool` have the same key."""

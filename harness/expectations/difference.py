@@ -30,6 +30,7 @@ from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
 from postcrash.model.operation import Naming
+from postcrash.reports.store.kernel_build import ComparedWith
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind
 
@@ -181,6 +182,12 @@ class DifferenceJudge:
         """See `Judge`: the guest, target and base image that it compares with."""
         plan = self.reference.plan
         return f"{plan.guest} {plan.target.digest()} {plan.base.id}"
+
+    @property
+    def compared(self) -> ComparedWith:
+        """See `Comparison`."""
+        plan = self.reference.plan
+        return ComparedWith(plan.kernel, plan.guest, plan.built, plan.target.digest())
 
     @property
     def recorder(self) -> str:

@@ -22,6 +22,7 @@ from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.log_writes import has_log_writes, lacks_log_writes
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session, settings_for
+from postcrash.reports.store.kernel_build import ComparedWith
 from postcrash.reports.store.records import Finding
 from postcrash.targets import BaseImage, Target
 
@@ -51,31 +52,36 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
         yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
     elif name.startswith(PREFIX):
         base = recorded_base(session.store, finding)
-        with DifferenceJudge(reference_named(session, name.removeprefix(PREFIX), target, how, base)) as judge:
+        reference = name.removeprefix(PREFIX)
+        named = reference_named(session, reference, target, how, base, compared=finding.compared)
+        with DifferenceJudge(named) as judge:
             yield (judge,)
     else:
         yield judges_named([name])
 
 
 def reference_named(
-    session: Session, name: str, target: Target, how: Exploration, base: BaseImage | None = None
+    session: Session,
+    name: str,
+    target: Target,
+    how: Exploration,
+    base: BaseImage | None = None,
+    compared: ComparedWith | None = None,
 ) -> Reference:
     """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError.
 
     If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. The user is told so once.
     `base` is the target's base image, if it is not to be made. Another kernel has the same image, also if it would age
-    one in another way.
+    one in another way. `compared` is what the name stood for when a finding was made: the same is taken, or UsageError
+    says that it is gone.
     """
     level, _, value = name.partition(":")
     kernel, other = session.kernel, target
     if level == TARGET:
-        other, base = session.target(value), None
+        other, base = _target_compared(session, value, compared), None
     if level == KERNEL:
         base = base or session.base(target)
-        found = session.kernel_for(value, target)
-        if found is None:
-            raise UsageError(f"no kernel called {value} can run target {target.name}")
-        kernel = found
+        kernel = _kernel_compared(session, value, target, compared)
     kinds = tree_recoveries(other, how.recovery)
     if {kind.is_repaired for kind in kinds} != {kind.is_repaired for kind in tree_recoveries(target, how.recovery)}:
         raise UsageError(
@@ -85,6 +91,26 @@ def reference_named(
     how = replace(how, recorder=_recorder_of_both(session, name, kernel, how.recorder))
     plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
     return Reference(name, plan, settings_for(kernel, session.root_of(kernel)), session.store)
+
+
+def _kernel_compared(session: Session, name: str, target: Target, compared: ComparedWith | None) -> Kernel:
+    if compared is not None:
+        same = session.same_kernel(compared.kernel, compared.guest, compared.built)
+        if same is None:
+            told = f"{compared.kernel} ({compared.built.told})" if compared.built else compared.kernel
+            raise UsageError(f"the kernel {name} with which it was compared is not here any more: {told}")
+        return same
+    found = session.kernel_for(name, target)
+    if found is None:
+        raise UsageError(f"no kernel called {name} can run target {target.name}")
+    return found
+
+
+def _target_compared(session: Session, name: str, compared: ComparedWith | None) -> Target:
+    target = session.target(name)
+    if compared is not None and compared.target != target.digest():
+        raise UsageError(f"the target {name} with which it was compared is not as it was: its definition has changed")
+    return target
 
 
 def _recorder_of_both(session: Session, name: str, kernel: Kernel, asked: str) -> str:

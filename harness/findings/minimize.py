@@ -20,6 +20,7 @@ from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, RecoveryKind, Target
@@ -67,6 +68,7 @@ def plan_of(
     recoveries: int | None,
     recorded: Provenance,
     judges: tuple[Judge, ...] = (),
+    built: KernelBuild | None = None,
 ) -> Plan:
     """The plan to examine the finding's workload as it was examined before, with only `judges`.
 
@@ -97,6 +99,7 @@ def plan_of(
             held=recorded.held,
             recorder=recorded.recorder_again,
         ),
+        built=built,
     )
 
 
@@ -125,7 +128,8 @@ def minimize(
     try:
         if not search.breaks(start):
             raise InfrastructureError(
-                f"{finding.id}: its workload, run again, does not break {finding.checker} any more{search.reason}"
+                f"{finding.id}: its workload, run again on {plan.kernel}, does not break {finding.checker} any more"
+                f"{search.reason}"
             )
         minimal(start, search.breaks)
     except OutOfTimeError:
@@ -161,7 +165,13 @@ def minimized_on(
     target, store, kernel = session.target_of(finding), session.store, session.kernel.label
     recorded, base = provenance(store, finding), recorded_base(store, finding)
     plan = plan_of(
-        finding, target, base=base, kernel=kernel, guest=session.guest(), recoveries=recoveries, recorded=recorded
+        *(finding, target),
+        base=base,
+        kernel=kernel,
+        guest=session.guest(),
+        recoveries=recoveries,
+        recorded=recorded,
+        built=session.build(),
     )
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:

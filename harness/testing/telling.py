@@ -67,8 +67,7 @@ def story(rig: Rig, finding: Finding, again: str = "") -> str:
 
 
 def _command(rig: Rig, name: str, finding: Finding) -> str:
-    kernel = ["--kernel", rig.options.kernel] if rig.options.kernel and name == "repro" else []
-    return shlex.join(["postcrash", "--store", str(rig.options.store), name, finding.id, *kernel])
+    return shlex.join(["postcrash", "--store", str(rig.options.store), name, finding.id])
 
 
 def _smallest(rig: Rig, finding: Finding) -> tuple[Finding, str]:

@@ -96,7 +96,7 @@ def _promised(about: Statements) -> str:
 
 def _where(finding: Finding, target: Target) -> str:
     facts = {
-        "Kernel": finding.kernel,
+        "Kernel": finding.kernel + (f" ({finding.built.told})" if finding.built is not None else ""),
         "mkfs": " ".join(target.mkfs),
         "Mount": f"-t {target.fstype}" + (f" -o {target.options}" if target.options else ""),
         "Disk": f"{target.size_mib} MiB; {DeviceModel(finding.model).prose}",

@@ -17,6 +17,7 @@ from postcrash.properties.promises import Statements
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.numbers import DIGITS_MAX
 from postcrash.reports.store.explained import Explanation
+from postcrash.reports.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.reports.store.plain import Json, PlainError, from_plain, to_plain
 from postcrash.targets import RecoveryKind
 
@@ -44,6 +45,7 @@ class Cell:
     reason      why it is undecided, what bounds it, or empty
     said        what documents say of it; this is not part of the evidence
     adversary   the weakest adversary that breaks it, if it is VIOLATED; otherwise the strongest that was tried
+    guest       digest of the guest, which tells its kernel from another of that name; empty if nothing was run
     """
 
     target: str
@@ -60,6 +62,7 @@ class Cell:
     model: str
     said: Statements
     adversary: Adversary = BY_WORKLOAD[-1]
+    guest: str = ""
 
     @staticmethod
     def not_asked(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
@@ -126,6 +129,8 @@ class Finding:
     minimal        id of the finding with the smallest workload that breaks the same judge, if it was searched for
     needed         of the lost pieces those that matter, as (sector, sectors): if one is kept and all else stays, the
                    judge does not object; None if it was not tried
+    built          the build of the kernel; None if it is not known
+    compared       what its judge compared with; None if it does not compare, or if it is not known
     """
 
     id: str
@@ -152,6 +157,8 @@ class Finding:
     minimal: str | None = None
     guest: str = ""
     needed: tuple[tuple[int, int], ...] | None = None
+    built: KernelBuild | None = None
+    compared: ComparedWith | None = None
 
     @property
     def is_of_run(self) -> bool:

@@ -36,7 +36,7 @@ def bundle(session: Session, id: str, output: str | None, json_file: str | None)
     place = Path(output or f"{id}.tar.gz")
     try:
         with replacing(place) as file:
-            write_bundle(session, finding, file)
+            left_out = write_bundle(session, finding, file)
         size = place.stat().st_size
     except OSError as error:
         raise InfrastructureError(f"cannot write {place}: {error.strerror or error}") from error
@@ -44,5 +44,7 @@ def bundle(session: Session, id: str, output: str | None, json_file: str | None)
     if json_file != "-":
         console = Console(soft_wrap=True)
         console.print(f"{place}: {size} bytes, {finding.checker} on {finding.target}", markup=False, highlight=False)
+        for what in left_out:
+            console.print(f"without {what}", markup=False, highlight=False)
         console.print(f"again, anywhere: postcrash repro {place}", markup=False, highlight=False)
     return ExitCode.HOLDS

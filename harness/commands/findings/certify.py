@@ -1,6 +1,7 @@
 """`postcrash certify`: check the predictions of certificates."""
 
 import random
+from collections.abc import Mapping
 
 import click
 from rich.console import Console
@@ -10,7 +11,7 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.certified_run import CertifiedRun, certified_runs
 from postcrash.harness.examination.certify import Trial
 from postcrash.harness.examination.certify import certify as run
-from postcrash.harness.files.output import write_json
+from postcrash.harness.files.output import say, write_json
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
@@ -32,8 +33,9 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
     """Recover random crash states of recording ID for real, and compare each with what its certificate predicts.
 
     ID is a recording, such as r-0123456789abcdef, as `check --json` shows it. Without ID, the samples are spread over
-    all recordings in the store. Only certificates from a guest like the one here count: with the same kernel
-    (--kernel), modules and programs. Exit code 0 if every prediction was right, 3 otherwise.
+    all recordings in the store. Each state is recovered in a guest like the one of its recording: with the same kernel,
+    modules and programs. Recordings whose guests cannot be made here any more are left out, and told. With --kernel,
+    only those of that kernel count. Exit code 0 if every prediction was right, 3 otherwise.
 
     \b
     Example:
@@ -44,10 +46,14 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
         if id is None:
             raise NothingSelectedError("the store has no certificates yet: run `check` or `characterize`")
         raise UsageError(f"the store has no certificate of a recording {id!r}")
-    made_here = [run for run in runs if run.guest == session.guest()]
+    sessions = _sessions(session, runs)
+    made_here = [run for run in runs if run.guest in sessions]
+    gone = sorted({run.kernel for run in runs if run.guest not in sessions})
     if not made_here:
-        raise UsageError(_made_elsewhere(sorted({run.kernel for run in runs}), session.kernel.label))
-    trials = list(_trials(session, made_here, samples, seed))
+        raise UsageError(_made_elsewhere(gone, session))
+    if gone and session.kernel_name is None:
+        say(f"{len(runs) - len(made_here)} of {len(runs)} recordings are left out: {_made_elsewhere(gone, session)}")
+    trials = list(_trials(sessions, made_here, samples, seed))
     wrong = [(recording, trial) for recording, trial in trials if not trial.confirmed]
     shown = [state_id(recording, trial.interval, trial.choices) for recording, trial in wrong]
     write_json(json_file, {"samples": len(trials), "confirmed": len(trials) - len(wrong), "wrong": shown})
@@ -61,24 +67,39 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
     return ExitCode.INFRASTRUCTURE if wrong else ExitCode.HOLDS
 
 
-def _made_elsewhere(kernels: list[str], here: str) -> str:
+def _sessions(session: Session, runs: list[CertifiedRun]) -> dict[str, Session]:
+    """For the guests of the runs that can be made here, a session on their kernel; with --kernel, on that one only."""
+    if session.kernel_name is not None:
+        return {session.guest(): session}
+    made_on = {run.guest: run.kernel for run in runs if run.guest}
+    found = {guest: session.same_kernel(kernel, guest, None) for guest, kernel in made_on.items()}
+    return {guest: session.on(kernel) for guest, kernel in found.items() if kernel is not None}
+
+
+def _made_elsewhere(kernels: list[str], session: Session) -> str:
+    made = f"the certificates were made on {', '.join(kernels)}"
+    if session.kernel_name is None:
+        return f"{made}: this kernel, or the modules or programs of its guests, are not here any more"
+    here = session.kernel.label
     if here in kernels:
         return f"the certificates were made on another build of {here}, or with other modules or programs in the guest"
-    return f"the certificates were made on {', '.join(kernels)}, not on {here}: see --kernel"
+    return f"{made}, not on {here}"
 
 
-def _trials(session: Session, runs: list[CertifiedRun], samples: int, seed: int) -> list[tuple[str, Trial]]:
+def _trials(
+    sessions: Mapping[str, Session], runs: list[CertifiedRun], samples: int, seed: int
+) -> list[tuple[str, Trial]]:
     chance = random.Random(seed)
     shares = [0] * len(runs)
     for _ in range(samples):
         shares[chance.randrange(len(runs))] += 1
     trials: list[tuple[str, Trial]] = []
-    with Machine(session.settings) as machine:
-        for known, share in zip(runs, shares, strict=True):
-            source = Source(
-                session.store.recording_path(known.recording), session.store.base_path(known.base), known.model
-            )
-            certificates, draw = known.read_certificates(), chance.randrange(2**32)
-            found = run(machine, source, certificates, share, draw, is_whole=known.is_whole)
-            trials.extend((known.recording, trial) for trial in found)
+    drawn = [(known, share, chance.randrange(2**32)) for known, share in zip(runs, shares, strict=True)]
+    for guest, session in sessions.items():
+        with Machine(session.settings) as machine:
+            for known, share, draw in (each for each in drawn if each[0].guest == guest):
+                store = session.store
+                source = Source(store.recording_path(known.recording), store.base_path(known.base), known.model)
+                found = run(machine, source, known.read_certificates(), share, draw, is_whole=known.is_whole)
+                trials.extend((known.recording, trial) for trial in found)
     return trials

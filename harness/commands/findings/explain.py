@@ -16,6 +16,7 @@ from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.explanation.perfetto import trace_events
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
+from postcrash.reports.text import visible
 
 NO_CRASH = "Two guests were lost while they ran the workload: there is no crash state. The recording ends there."
 
@@ -53,6 +54,7 @@ def explain(session: Session, id: str, perfetto: str | None, json_file: str | No
             render_text(finding.explanation, Console(), finding.needed)
         elif finding.casualty is not None:
             Console(soft_wrap=True).print(f"console: {console_file(finding.casualty)} in the store", highlight=False)
+        Console(soft_wrap=True).print(_found_on(finding), markup=False, highlight=False)
         print_link(finding)
     return ExitCode.HOLDS
 
@@ -64,6 +66,11 @@ def _trace_events(session: Session, finding: Finding) -> Json:
         raise UsageError(f"{finding.id} has no timeline: its recording is gone, or it has no crash state")
     title = f"{finding.id}: {finding.checker} on {finding.target}"
     return trace_events(title, story.finding.explanation, story.timeline)
+
+
+def _found_on(finding: Finding) -> str:
+    build = f" ({finding.built.told})" if finding.built is not None else ""
+    return visible(f"found on: {finding.target}, {finding.kernel}{build}")
 
 
 def print_link(finding: Finding) -> None:

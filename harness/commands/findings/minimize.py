@@ -8,8 +8,9 @@ from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.recording import settings_for_recorders
-from postcrash.harness.files.output import write_json, write_text
+from postcrash.harness.files.output import say, write_json, write_text
 from postcrash.harness.findings.minimize import MinimalFinding, minimized_on
+from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -33,7 +34,7 @@ from postcrash.reports.store.records import Finding
 @json_option
 @click.pass_obj
 def minimize(session: Session, id: str, output: str | None, recoveries: int, fresh: bool, json_file: str | None) -> int:
-    """Look for the smallest workload that breaks the same judge as finding ID, on the same target and device model.
+    """Look for the smallest workload that breaks the same judge as finding ID, on its kernel, target and device model.
 
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Operations are left out and made simpler as long as some crash state still breaks the judge. Every workload on the
@@ -45,6 +46,9 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
       postcrash minimize f-1a2b3c4d5e6f7a8b --output minimal.ops
     """
     finding = finding_named(session, id)
+    session = on_its_kernel(session, finding)
+    if unlike := unlike_found(finding, session):
+        say(f"{finding.id}: {unlike}")
     found = minimized(session, finding, recoveries, fresh)
     write_json(json_file, to_json(finding, found))
     if output is not None:

@@ -19,6 +19,7 @@ from postcrash.harness.files.output import count_text, write_text
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.fstests import fstests_test
 from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.findings.reproduce import Reproducer, attempted, reproducers_of
 from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.session import Session
@@ -67,8 +68,9 @@ def report(
 
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     If `minimize` was run, the report is about the smallest workload. The script cuts the power with dm-flakey or
-    dm-log-writes. With --try, every form of the script is run in a guest (--kernel), simplest first, until one shows
-    the violation. Without --try, the report says that the script has not been run.
+    dm-log-writes. With --try, every form of the script is run in a guest with the kernel that the finding was found on
+    (or --kernel), simplest first, until one shows the violation. Without --try, the report says that the script has not
+    been run.
 
     \b
     Examples:
@@ -82,6 +84,8 @@ def report(
             f"{finding.id}: guests were lost while they ran the workload, so that there is no crash state to report: "
             f"see  postcrash explain {finding.id}  for the operations and the kernel's stacks"
         )
+    if minimize or is_tried:
+        session = on_its_kernel(session, finding)
     if minimize:
         finding = minimized(session, finding, Budget().recoveries, fresh=False).finding
     elif finding.minimal is not None:
@@ -113,10 +117,10 @@ def _name_of_test(file: str) -> str:
 def _write_fstests(
     session: Session, finding: Finding, target: Target, file: str, name: str, tried: Reproducer | None
 ) -> None:
-    statement, kernel = _statement(finding), session.kernel.label
+    kernel = session.kernel.label if tried is not None and tried.codes else finding.kernel
     try:
         test = fstests_test(
-            session.store, finding, target=target, name=name, statement=statement, tried=tried, kernel=kernel
+            session.store, finding, target=target, name=name, statement=_statement(finding), tried=tried, kernel=kernel
         )
     except NoCommandError as error:
         raise UsageError(f"{finding.id}: there is no test of fstests: {error}") from error
@@ -137,7 +141,9 @@ def _reproducer(session: Session, finding: Finding, target: Target, times: int) 
     sleeps = sum(operation.seconds or 0 for operation in workload.operations)
     root = script_root(session.kernel, target, cache_folder())
     found = attempted(scripts, lambda text: run_script(session.kernel, root, target, text, sleeps), times)
-    return found, _told(found, session.kernel.label, len(scripts))
+    unlike = unlike_found(finding, session)
+    told = _told(found, session.kernel.label, len(scripts))
+    return found, f"{told} This was {unlike}." if unlike else told
 
 
 def _told(found: Reproducer, kernel: str, forms: int) -> str:

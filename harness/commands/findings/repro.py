@@ -7,12 +7,12 @@ from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.flips import Flip, flips, with_flips
+from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, Verdict, worst
 from postcrash.reports.store.plain import to_plain
-from postcrash.reports.store.records import Finding
 
 
 @click.command()
@@ -32,7 +32,7 @@ from postcrash.reports.store.records import Finding
 @json_option
 @click.pass_obj
 def repro(session: Session, id: str, times: int, flip: bool, json_file: str | None) -> int:
-    """Recover the crash state of finding ID again and say whether it still fails.
+    """Recover the crash state of finding ID again, on the kernel that it was found on, and say whether it still fails.
 
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
 
@@ -48,6 +48,7 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
       postcrash repro f-1a2b3c4d5e6f7a8b --flip
     """
     finding = finding_named(session, id)
+    session = on_its_kernel(session, finding)
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
@@ -56,18 +57,19 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
         with Machine(session.settings) as machine:
             tried = flips(session, machine, finding)
         session.store.put_finding(with_flips(finding, tried))
+    unlike = unlike_found(finding, session)
     write_json(
         json_file,
-        {"id": finding.id, "state": finding.state, "kernel": session.kernel.label}
+        {"id": finding.id, "state": finding.state, "kernel": session.kernel.label, "unlike_found": unlike}
         | {"runs": times, "failures": failures, "message": message}
         | ({"flips": [to_plain(each) for each in tried]} if flip else {}),
     )
     if json_file != "-":
         console = Console(soft_wrap=True)
-        label = session.kernel.label
-        found = "" if finding.guest == session.guest() else f", but was found on {_other(finding, label)}"
-        place = f"{finding.checker} on {finding.target}, {label}{found}"
+        place = f"{finding.checker} on {finding.target}, {session.kernel.label}"
         console.print(f"{finding.id}: fails {failures} of {times} times ({place})", markup=False, highlight=False)
+        if unlike:
+            console.print(unlike, markup=False, highlight=False)
         console.print(message, markup=False, highlight=False)
         for each in tried:
             place = f"sectors {each.sector} to {each.sector + each.sectors}"
@@ -82,9 +84,3 @@ _WORDS = {
     Verdict.VIOLATED: "it fails all the same",
     Verdict.UNDECIDED: "it cannot be judged",
 }
-
-
-def _other(finding: Finding, label: str) -> str:
-    """The guest on which the finding was made, if it is not the one here."""
-    same_name = "another build of it, or with other modules or programs"
-    return same_name if finding.kernel == label else finding.kernel

@@ -18,6 +18,7 @@ from postcrash.harness.auditing.judge import about
 from postcrash.harness.bundles.admission import BundleParts, RefusedError, admitted
 from postcrash.harness.examination.recorded import about_target
 from postcrash.reports.consoles import Casualty
+from postcrash.reports.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, state_id
 from postcrash.targets import TARGETS, VARIANTS, target_named
@@ -65,6 +66,8 @@ def test_a_finding_that_is_what_it_says_is_admitted(made: Made) -> None:
         ({"message": "two\nlines"}, "expected text that can be printed"),
         ({"kernel": "\u202eLMU"}, "expected text that can be printed"),
         ({"workload_name": "\x07"}, "expected text that can be printed"),
+        ({"built": KernelBuild("0" * 64, "\x1b[2J")}, "expected text that can be printed"),
+        ({"compared": ComparedWith("", "", KernelBuild("\n"), "")}, "expected text that can be printed"),
         ({"target": "ext4-current"}, "it is on 'ext4-current', but was recorded on ext4-original"),
     ],
 )

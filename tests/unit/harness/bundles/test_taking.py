@@ -18,6 +18,7 @@ from postcrash.harness.bundles.archive import BundleError
 from postcrash.harness.bundles.taking import finding_named, take
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.reproduce import reproducers_of
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
@@ -85,6 +86,14 @@ def test_the_explanation_is_made_here(bundle: Path, store: Store) -> None:
     assert taken.explanation is not None
     assert taken.explanation.operations
     assert taken.minimal is None
+
+
+def test_a_finding_that_calls_the_same_kernel_otherwise_is_the_same(
+    bundle: Path, store: Store, finding: Finding
+) -> None:
+    """Its id covers the guest's content."""
+    store.put_finding(replace(finding, built=KernelBuild("0" * 64, "mine")))
+    assert take(bundle, store).built == KernelBuild("0" * 64, "mine")
 
 
 def test_another_finding_with_its_id_stays(bundle: Path, store: Store, finding: Finding) -> None:

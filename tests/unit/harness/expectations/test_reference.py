@@ -17,11 +17,13 @@ from postcrash.harness.expectations.difference import DifferenceJudge
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
+from postcrash.reports.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.reports.store.records import recording_id
 from postcrash.targets import BaseImage, Target, target_named
 
 BASE = "b-0123456789abcdef"
 TARGET = target_named("ext4-current")
+BUILT = KernelBuild("0" * 64, "stock")
 
 
 class Here(Session):
@@ -37,6 +39,9 @@ class Here(Session):
 
     def guest(self, *_: object) -> str:
         return "guest"
+
+    def build(self, *_: object) -> KernelBuild:
+        return BUILT
 
     def kernel_for(self, *_: object) -> Any:
         return self.other
@@ -61,7 +66,7 @@ def having(monkeypatch: pytest.MonkeyPatch, *labels: str) -> None:
     monkeypatch.setattr(reference, "lacks_log_writes", lambda kernel: kernel.label not in labels)
 
 
-def judge_of(here: Here, checker: str) -> DifferenceJudge:
+def judge_of(here: Here, checker: str, compared: ComparedWith | None = None) -> DifferenceJudge:
     """The judge of a finding whose base image is in the store."""
     path, image = here.store.scratch(), here.store_folder / "image"
     write_recording(path, 64, json.dumps({"base": BASE, "recorder": "crash-disk", "held": None}), [])
@@ -69,7 +74,7 @@ def judge_of(here: Here, checker: str) -> DifferenceJudge:
     here.store.adopt_recording(path, id)
     image.write_bytes(b"image")
     here.store.keep_base(image, BASE)
-    finding: Any = SimpleNamespace(checker=checker, recording=id, base=BASE, is_repaired=False)
+    finding: Any = SimpleNamespace(checker=checker, recording=id, base=BASE, is_repaired=False, compared=compared)
     with reference.judges_of(here, finding, TARGET, Exploration("cache")) as (judge,):
         assert isinstance(judge, DifferenceJudge)
         return judge
@@ -78,6 +83,31 @@ def judge_of(here: Here, checker: str) -> DifferenceJudge:
 def test_another_kernel_has_the_findings_own_base_image(here: Here) -> None:
     plan = judge_of(here, "same-as:kernel:other").reference.plan
     assert (plan.base, here.made) == (BaseImage(here.store.base_path(BASE), BASE), 0)
+
+
+def compared(target: str = "") -> ComparedWith:
+    return ComparedWith("UML 6.1.176", "1" * 64, BUILT, target)
+
+
+def test_a_finding_is_compared_with_the_build_that_it_was_compared_with(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name can stand for another build by now."""
+    before = SimpleNamespace(label="UML 6.1.176", path=Path("before"), engine=None)
+    having(monkeypatch, "here", before.label)
+    asked = ("UML 6.1.176", "1" * 64, BUILT)
+    monkeypatch.setattr(here, "same_kernel", lambda *about: before if about == asked else None)
+    assert judge_of(here, "same-as:kernel:other", compared()).reference.plan.kernel == before.label
+
+
+def test_what_a_finding_was_compared_with_can_be_gone(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "same_kernel", lambda *_: None)
+    said = r"the kernel other with which it was compared is not here any more: UML 6\.1\.176 \(stock, sha256:0{12}\)"
+    with pytest.raises(UsageError, match=said):
+        judge_of(here, "same-as:kernel:other", compared())
+    with pytest.raises(UsageError, match="the target xfs with which it was compared is not as it was"):
+        judge_of(here, "same-as:target:xfs", compared("2" * 64))
+    assert judge_of(here, "same-as:target:xfs", compared(target_named("xfs").digest()))
 
 
 def test_another_target_has_a_base_image_of_its_own(here: Here) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from postcrash.reports.script.mail import SUBJECT_WIDTH, WIDTH, Mail, mail
 from postcrash.reports.store.explained import Explanation
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.targets import target_named
 
 from ..conftest import StoredFinding
@@ -66,3 +67,11 @@ def test_what_the_documentation_does_not_promise_is_said(crash: StoredFinding) -
 
 def test_what_a_guest_said_cannot_move_the_cursor(crash: StoredFinding) -> None:
     assert "\x1b" not in text_of(crash, message="A is \x1b[2J")
+
+
+def test_the_build_of_the_kernel_is_in_the_mail(crash: StoredFinding) -> None:
+    """Developers have many builds of one version."""
+    built = KernelBuild("1a" * 32, "patched", "b5" * 20, "5b1e6d3f0a7c")
+    told = " ".join(text_of(crash, built=built).split())
+    name = f"Kernel: UML 6.1.176 (patched, build id {'b5' * 20}, commit 5b1e6d3f0a7c, sha256:1a1a1a1a1a1a) mkfs:"
+    assert name in told

@@ -45,6 +45,7 @@ def test_a_cell_is_exactly_this_json(make_cell: Callable[..., Cell]) -> None:
         "promise": {"rule": "rule", "statement": "It is so.", "source": "fs(5)"},
         "denial": None,
         "standing": "broken",
+        "guest": "",
     }
 
 

@@ -1,0 +1,66 @@
+"""The kernel of a finding: commands on it use the build that it was found on, and another one only if the user asks."""
+
+from contextlib import suppress
+
+from postcrash.harness.errors import UsageError
+from postcrash.harness.files.places import cache_folder
+from postcrash.harness.guests.engine import Qemu
+from postcrash.harness.guests.kernels.build import build_of
+from postcrash.harness.guests.kernels.by_content import kernels_here
+from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, in_virtual_time
+from postcrash.harness.session import Session
+from postcrash.reports.store.records import Finding
+
+
+def on_its_kernel(session: Session, finding: Finding) -> Session:
+    """The session on the kernel that the finding was found on, or on the one that the user named with --kernel.
+
+    Raises UsageError if the kernel is not here any more, or if --engine is not what runs it.
+    """
+    if session.kernel_name is not None:
+        return session
+    with suppress(UsageError):
+        session.target_of(finding)  # its modules and programs are in the guest
+    kernel = session.same_kernel(finding.kernel, finding.guest, finding.built)
+    if kernel is None:
+        raise UsageError(f"{finding.id}: {why_gone(finding)}: name another one with --kernel")
+    if session.engine not in ("auto", "qemu" if isinstance(kernel.engine, Qemu) else "uml"):
+        raise UsageError(
+            f"{finding.id} was found on {finding.kernel}, which --engine {session.engine} cannot run: "
+            "name another one with --kernel"
+        )
+    return session.on(in_virtual_time(kernel) if session.virtual_time else kernel)
+
+
+def why_gone(finding: Finding) -> str:
+    """Which kernel the finding needs and this machine does not have."""
+    if finding.built is None:
+        return f"nothing says on which build of {finding.kernel} it was found"
+    gone = f"the kernel that it was found on is not here any more: {finding.kernel} ({finding.built.told})"
+    alike = [kernel.name or INSTALLED for kernel in kernels_here(cache_folder()) if _is_linked_alike(kernel, finding)]
+    return f"{gone}; {', '.join(alike)} has the same build id, in another file" if alike else gone
+
+
+def _is_linked_alike(kernel: Kernel, finding: Finding) -> bool:
+    assert finding.built is not None
+    return kernel.label == finding.kernel and finding.built.build_id == build_of(kernel, cache_folder()).build_id != ""
+
+
+def is_found_on(finding: Finding, session: Session) -> bool:
+    """Whether the session's kernel is the build that the finding was found on."""
+    if finding.built is None:
+        return finding.guest == session.guest()
+    return finding.built.content == session.build().content
+
+
+def unlike_found(finding: Finding, session: Session) -> str:
+    """How the session's guest differs from the one on which the finding was found, in words; empty if it does not."""
+    if finding.guest == session.guest():
+        return ""
+    label = session.kernel.label
+    if not is_found_on(finding, session):
+        build = f" ({finding.built.told})" if finding.built else ", perhaps another build of it"
+        return f"another kernel: it was found on {finding.kernel}{build}, and this is {label} ({session.build().told})"
+    if finding.kernel != label:
+        return f"the same kernel run in another way: it was found on {finding.kernel}, and this is {label}"
+    return "the same kernel, but other modules or programs in the guest than when it was found"
