@@ -23,7 +23,7 @@ from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.follow_up import FollowUp
 from postcrash.harness.gate.known_findings import with_upstream
 from postcrash.harness.gate.left_open import LeftOpen
-from postcrash.harness.gate.planning import PlannedPart, Planner
+from postcrash.harness.gate.planning import PlannedPart, Planner, labelled
 from postcrash.harness.gate.rounds import Runner
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.harness.gate.turns import Following, run_in_turns
@@ -123,6 +123,7 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         shards=("{}/{}".format(*gate.shard),),
         names=tuple(dict.fromkeys(gate.names)),
         digests=digests,
+        kernels={part.key[2]: session.build(part.kernel) for part in planned if part.kernel is not None},
         interrupted=interrupted,
         parts=parts,
         fixed=fixed_lines(unseen, parts) if is_whole else (),
@@ -153,4 +154,5 @@ def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[Plan
             raise UsageError(f"{gate.file}: {unknown_name('part', name, configuration.parts)}")
     planner = Planner(session, configuration, gate.file, gate.shard)
     names = gate.names or configuration.parts
-    return [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
+    parts = labelled([part for name in dict.fromkeys(names) for part in planner.parts(name)])
+    return [part for part in parts if part.workloads.count]

@@ -29,7 +29,7 @@ from postcrash.harness.gate.configuration import (
     RandomPart,
     kind_of,
 )
-from postcrash.harness.guests.kernels.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel, labels_of
 from postcrash.harness.hunting.corpus import suits
 from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace
 from postcrash.harness.hunting.hunts import AnySelection
@@ -55,6 +55,7 @@ class PlannedPart:
     """One part of the gate's file on one target, kernel and device model.
 
     kernel       the kernel; None if no kernel called `kernel_name` has the target's file system
+    label        as the whole gate calls the kernel (`labelled`); empty for its own label
     workloads    what is run; of an application, its only workload
     hold         properties that must hold besides what is expected
     application  the application, if that is what the part runs
@@ -75,12 +76,19 @@ class PlannedPart:
     application: Application | None = None
     folder: Path | None = None
     asked: str = ""
+    label: str = ""
 
     @property
     def key(self) -> PartKey:
         """What tells the part from the other parts, as `Part.key`."""
-        label = self.kernel_name if self.kernel is None else self.kernel.label
+        label = self.kernel_name if self.kernel is None else self.label or self.kernel.label
         return self.name, self.target.name, label, self.how.model
+
+
+def labelled(parts: Sequence[PlannedPart]) -> list[PlannedPart]:
+    """The parts with labels by which no two kernels of the gate are called alike. They are the same in all shards."""
+    labels = labels_of({part.kernel: part.kernel_name for part in parts if part.kernel is not None})
+    return [part if part.kernel is None else replace(part, label=labels[part.kernel]) for part in parts]
 
 
 class Planner:
@@ -120,7 +128,7 @@ class Planner:
         with self._blame.setting(name, "kernels"):
             names = self._gate.of(section, "kernels") or (None,)
             kernels = {each: kernels_for(self._session, self._kernel_seen(each), targets) for each in names}
-            _check_no_kernel_is_there_twice(kernels)
+            _check_no_kernel_is_there_twice(self._session, kernels)
         return kernels
 
     def _check_reference(self, section: PartSection, expected: Expectation) -> None:
@@ -285,13 +293,13 @@ def _of_applications(
         yield replace(planned, name=name, workloads=workloads, application=application, asked=asks)
 
 
-def _check_no_kernel_is_there_twice(kernels: KernelsByName) -> None:
-    """Raise UsageError if a target has the same kernel under two names, or two kernels that reports call the same."""
+def _check_no_kernel_is_there_twice(session: Session, kernels: KernelsByName) -> None:
+    """Raise UsageError if a target has the same kernel, with the same modules, under two names."""
     names: dict[tuple[str, str], str | None] = {}
     for name, of_targets in kernels.items():
         for target, kernel in of_targets.items():
             if kernel is None:
                 continue
-            other = names.setdefault((target.name, kernel.label), name)
+            other = names.setdefault((target.name, session.guest(kernel)), name)
             if other != name:
-                raise UsageError(f"{shown(other)} and {shown(name)} are both called {kernel.label}: leave one out")
+                raise UsageError(f"{shown(other)} and {shown(name)} are the same {kernel.label}: leave one out")

@@ -131,7 +131,7 @@ def _part(
         name=planned.name,
         kind=planned.kind,
         target=planned.target.name,
-        kernel=plan.kernel,
+        kernel=planned.key[2],
         model=plan.how.model,
         expect=planned.expected.name,
         asked=planned.asked,

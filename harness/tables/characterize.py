@@ -14,6 +14,7 @@ from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary, adversary_in, adversary_of_run, within
 from postcrash.properties.promises import said_of
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, Target
@@ -33,6 +34,15 @@ class Question:
     """The digest of the guest, as in `Plan`."""
     how: Exploration
     adversary: Adversary = CHOICES[-1]
+    built: KernelBuild | None = None
+    """The build of the kernel, as in `Plan`."""
+    label: str = ""
+    """The kernel as the table calls it, if that is not `kernel`: no other kernel of the table is called so."""
+
+    @property
+    def told_kernel(self) -> str:
+        """The kernel as the table calls it."""
+        return self.label or self.kernel
 
     @property
     def disks(self) -> tuple[int | None, ...]:
@@ -141,6 +151,7 @@ def make_plans(question: Question) -> list[Plan]:
             base=base,
             kernel=question.kernel,
             guest=question.guest,
+            built=question.built,
             workload=workload,
             judges=tuple(judges),
             recoveries=tree_recoveries(target, question.how.recovery),
@@ -197,10 +208,11 @@ def _cell(
         relevant=relevant,
         witness=witness.id if witness else None,
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
-        kernel=question.kernel,
+        kernel=question.told_kernel,
         model=model,
         said=said_of(target, model, name),
         adversary=adversary,
+        guest=question.guest,
     )
     return cell, witness
 
@@ -223,7 +235,7 @@ def _adversary(prop: Property, plan: Plan, finding: Finding) -> Adversary:
 def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
     """The cell of a property if the target can run no workload of the property's family."""
     reason = _not_supported(lacking)
-    kernel, model = question.kernel, question.how.model
+    kernel, model = question.told_kernel, question.how.model
     said = said_of(target, model, name)
     return Cell.not_asked(target.name, name, reason=reason, kernel=kernel, model=model, said=said)
 

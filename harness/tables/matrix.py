@@ -1,11 +1,11 @@
 """One table for several kernels. A kernel's name can stand for several: each target runs on the first that has it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.judges import tree_recoveries
-from postcrash.harness.guests.kernels.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, labels_of
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans, weaker_questions
@@ -38,6 +38,7 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
             question,
             kernel=kernel.label,
             guest=session.guest(kernel),
+            built=session.build(kernel),
             targets=[(target, session.base(target, kernel)) for target in targets if kernels[target] == kernel],
         )
         for kernel in dict.fromkeys(filter(None, kernels.values()))
@@ -46,6 +47,11 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
         for target, _ in each.targets:
             session.require_programs(target, kernel, tree_recoveries(target, question.how.recovery))
     return KernelQuestions(name, tuple(targets), questions, next(session.kernels_called(name)))
+
+
+def labels_in(asked: Iterable[KernelQuestions]) -> dict[Kernel, str]:
+    """What a table calls each kernel that it asks."""
+    return labels_of({kernel: each.name or INSTALLED for each in asked for kernel in each.questions})
 
 
 def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[Target, Kernel | None]:
@@ -61,11 +67,18 @@ def answer(
     progress: Progress,
     *,
     fresh: bool,
+    labels: Mapping[Kernel, str] | None = None,
     finish: Callable[[Session, Sequence[Finding]], list[Finding]] = lambda _, findings: [*findings],
 ) -> tuple[Column, list[Finding]]:
-    """The column of the table, and its findings. `finish` makes them what is told, with a session on their kernel."""
+    """The column of the table, and its findings. `finish` makes them what is told, with a session on their kernel.
+
+    `labels` are those of `labels_in`, if the table has other columns, too.
+    """
+    labels = labels_in([asked]) if labels is None else labels
     answers = [
-        characterize(each, session.crew(guests, kernel), session.store, progress, fresh=fresh)
+        characterize(
+            replace(each, label=labels[kernel]), session.crew(guests, kernel), session.store, progress, fresh=fresh
+        )
         for kernel, each in asked.questions.items()
     ]
     run = {target for question in asked.questions.values() for target, _ in question.targets}

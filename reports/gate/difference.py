@@ -2,10 +2,10 @@
 
 Failures are compared by cause, and parts by section, target and device model. Kernels may have other names in the other
 run. If no kernel of such a part is in both runs, the first one is compared with the first one of the other run, and so
-on.
+on. A kernel that was built anew keeps its name: then the differences tell both builds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,7 +41,12 @@ class Difference:
 
 def differences(old: GateRun, new: GateRun) -> list[Difference]:
     """All differences, sorted by part; those of a part itself stand before those of its failures."""
-    return sorted(found for pair in _pairs(old, new) for found in _of_pair(*pair))
+    rebuilt = {
+        label: f"{label} ({build.short} → {new.kernels[label].short})"
+        for label, build in old.kernels.items()
+        if label in new.kernels and new.kernels[label].content != build.content
+    }
+    return sorted(found for pair in _pairs(old, new) for found in _of_pair(*_with_builds(pair, rebuilt)))
 
 
 def difference_lines(old: GateRun, new: GateRun) -> Iterator[str]:
@@ -106,6 +111,15 @@ def _matched(old: dict[str, Part], new: dict[str, Part]) -> Iterator[Pair]:
     first, second = list(old.values()), list(new.values())
     for number in range(max(len(first), len(second))):
         yield (first[number] if number < len(first) else None, second[number] if number < len(second) else None)
+
+
+def _with_builds(pair: Pair, rebuilt: Mapping[str, str]) -> Pair:
+    """The parts of both runs, each with the builds in place of its kernel's name, if that stands for two."""
+    old, new = pair
+    if old is None or new is None or old.kernel != new.kernel or new.kernel not in rebuilt:
+        return pair
+    about = {"kernel": rebuilt[new.kernel]}
+    return old.model_copy(update=about), new.model_copy(update=about)
 
 
 def _of_pair(old: Part | None, new: Part | None) -> Iterator[Difference]:

@@ -9,6 +9,7 @@ from postcrash.model.validation import shown
 from postcrash.reports.gate.fixed import fixed_lines, unseen_by_all
 from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, PartKey, smallest, validated
 from postcrash.reports.gate.unasked import with_unasked
+from postcrash.reports.store.kernel_build import KernelBuild
 
 _OF_ALL_SHARDS = ("postcrash", "file ", "folder ")
 """How the names of digests begin that each shard has."""
@@ -32,7 +33,7 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
         if sorted(run.names) != sorted(first.names):
             told = (shown(", ".join(each.names) or "all parts") for each in (first, run))
             raise ValueError(f"results of different parts: {' and '.join(told)}")
-    digests = _all_digests(in_order)
+    digests, kernels = _all_digests(in_order), _all_kernels(in_order)
     _check_no_part_is_missing(in_order)
     shares: dict[PartKey, list[Part]] = {}
     for run in in_order:
@@ -48,6 +49,7 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
         seconds=sum(run.seconds for run in in_order),
         shards=_all_shards([shard for run in in_order for shard in run.shards]),
         digests=digests,
+        kernels=kernels,
         interrupted=interrupted,
         parts=parts,
         fixed=() if interrupted else fixed_lines(unseen, parts),
@@ -83,6 +85,18 @@ def _all_digests(in_order: Sequence[GateRun]) -> dict[str, str]:
                 both = f"{known} in shard {other.shards[0]} and {digest} in shard {run.shards[0]}"
                 raise ValueError(f"results of different gates: the digest of {shown(name)} is {both}")
     return {name: digest for name, (digest, _) in found.items()}
+
+
+def _all_kernels(in_order: Sequence[GateRun]) -> dict[str, KernelBuild]:
+    """The builds of all kernels. Raises ValueError if two runs call different builds alike."""
+    found: dict[str, KernelBuild] = {}
+    for run in in_order:
+        for label, build in run.kernels.items():
+            known = found.setdefault(label, build)
+            if known.content != build.content:
+                builds = f"{known.short} and {build.short}"
+                raise ValueError(f"results of different gates: {shown(label)} is {builds}")
+    return found
 
 
 def _check_each_part_once(run: GateRun) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, worst
 from postcrash.model.validation import first_objection
+from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import named_by
 from postcrash.reports.text import cut
 
@@ -282,6 +283,8 @@ class RunHead(_Record):
     """The sections that the user asked for; empty for all of the file."""
     digests: dict[Text, Digest] = Field(default_factory=dict, max_length=ITEMS_MAX)
     """What the results rest on, by its name: postcrash's code, targets, kernels, the gate's file and those it names."""
+    kernels: dict[Text, KernelBuild] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    """Which build each kernel is, by what the parts call it. Two builds of one version have names of their own."""
     interrupted: bool = False
     """Whether the user interrupted the run, or the run of a shard."""
 

@@ -136,7 +136,7 @@ class Store:
         return tuple(map(self._finding, self._rows("SELECT value FROM finding ORDER BY number")))
 
     def put_cells(self, cells: Iterable[Cell]) -> None:
-        """Keep cells. Cells of the same target, property, kernel and device model are replaced."""
+        """Keep cells. Cells of the same target, property, guest and device model are replaced."""
         with self._transaction() as connection:
             connection.executemany(_PUT_CELL, map(_cell_row, cells))
 
@@ -325,7 +325,9 @@ def _finding_row(finding: Finding) -> tuple[str, str]:
 
 
 def _cell_row(cell: Cell) -> tuple[str, ...]:
-    return cell.target, cell.property, cell.kernel, cell.model, json.dumps(cell.to_json())
+    # Two builds of a kernel have one name. Their guests tell them apart, and the column only has to.
+    kernel = f"{cell.kernel} {cell.guest}".strip()
+    return cell.target, cell.property, kernel, cell.model, json.dumps(cell.to_json())
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Two builds of one kernel version in one store: each gets a verdict of its own."""
 
 import json
+import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from postcrash.harness.guests.kernels.kernel import find_kernel, uml_version
 from postcrash.model import ExitCode
 
-from .command import postcrash
+from .command import one_line, postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
 
 WORKLOAD = "creat a\n---\nappend a 4096\nfsync a\n"
@@ -47,11 +49,55 @@ def test_findings_of_two_builds_stand_beside_each_other(tmp_path: Path, broken: 
     for id in ids:
         assert postcrash(tmp_path, "explain", id).returncode == ExitCode.HOLDS
     again = postcrash(tmp_path, "repro", ids[0], "--kernel", str(other))
-    assert "found on another build of it" in again.stdout
+    assert "another kernel: it was found on UML" in again.stdout
+
+
+def test_a_finding_takes_its_own_kernel_whatever_its_name_stands_for_now(tmp_path: Path, broken: Path) -> None:
+    """The kernel's file is built anew, without the bug, after the finding was made."""
+    mine, cache = tmp_path / "linux", tmp_path / "cache"
+    shutil.copy(broken, mine)
+    run = partial(postcrash, tmp_path, POSTCRASH_CACHE=str(cache))
+    (tmp_path / "append.ops").write_text(WORKLOAD)
+    asked = ("--target", "ext4-current", "--judge", "durability", "--kernel", str(mine), "--json", "-")
+    (finding,) = json.loads(run("check", "append.ops", *asked).stdout)["findings"]
+    assert finding["built"]["name"] == "linux"
+    shutil.copy(find_kernel().path, mine)
+    again = run("repro", finding["id"], "--json", "-")
+    assert (again.returncode, json.loads(again.stdout)["unlike_found"]) == (ExitCode.VIOLATED, "")
+    smallest = run("minimize", finding["id"], "--json", "-")
+    assert smallest.returncode == ExitCode.VIOLATED, smallest.stderr
+    mended = run("minimize", finding["id"], "--fresh", "--kernel", str(mine))
+    assert "another kernel: it was found on UML" in mended.stderr
+    assert "does not break durability any more" in mended.stderr
+    certified = run("certify", "--samples", "3", "--json", "-")
+    assert json.loads(certified.stdout)["confirmed"] == 3, certified.stderr
+    shutil.rmtree(cache / "kernel-files")
+    gone = f"postcrash: {finding['id']}: the kernel that it was found on is not here any more: UML"
+    assert one_line(run("repro", finding["id"]), ExitCode.USAGE).startswith(gone)
+
+
+def test_a_gate_runs_two_builds_beside_each_other(tmp_path: Path, broken: Path) -> None:
+    stock = find_kernel().path
+    (tmp_path / "own.ops").write_text(WORKLOAD)
+    (tmp_path / "postcrash.toml").write_text(
+        f'targets = ["ext4-current"]\nkernels = ["{stock}", "{broken}"]\nexpect = "documents"\ndisks = "one"\n'
+        'confirm = 0\n[parts.own]\ncorpus = "own.ops"\n'
+    )
+    done = postcrash(tmp_path, "gate", "--json", "gate.json", "--junit", "gate.xml")
+    assert done.returncode == ExitCode.VIOLATED, done.stderr
+    told = json.loads((tmp_path / "gate.json").read_text())
+    label = f"UML {uml_version(stock)}"
+    labels = [f"{label} ({stock})", f"{label} ({broken})"]
+    assert [(part["kernel"], part["verdict"]) for part in told["parts"]] == [
+        (labels[0], "holds"),
+        (labels[1], "violated"),
+    ]
+    assert [len({told["kernels"][each][what] for each in labels}) for what in ("content", "build_id")] == [2, 1]
+    assert all(each in (tmp_path / "gate.xml").read_text() for each in labels)
 
 
 def test_certificates_of_another_build_are_not_tried(tmp_path: Path, broken: Path) -> None:
     checked(tmp_path, broken)
-    refused = postcrash(tmp_path, "certify")
+    refused = postcrash(tmp_path, "certify", "--kernel", str(find_kernel().path))
     assert refused.returncode == ExitCode.USAGE
     assert "another build of UML" in refused.stderr

@@ -25,7 +25,7 @@ from postcrash.harness.findings.told import told
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question
-from postcrash.harness.tables.matrix import answer, ask
+from postcrash.harness.tables.matrix import answer, ask, labels_in
 from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary
@@ -123,10 +123,13 @@ def characterize(
     question = Question(targets=(), properties=chosen_properties, kernel="", guest="", how=how, adversary=adversary)
     chosen = targets_named(session, targets) or list(TABLE_TARGETS)
     asked = [ask(session, name, chosen, question) for name in kernel_names(session.kernel_name)]
+    labels = labels_in(asked)
     columns, findings = [], []
     with TerminalProgress(sum(each.plans for each in asked)) as progress:
         for each in asked:
-            column, found = answer(session, each, question, guests, progress, fresh=fresh, finish=flipped)
+            column, found = answer(
+                session, each, question, guests, progress, fresh=fresh, labels=labels, finish=flipped
+            )
             columns.append(column)
             findings.extend(found)
     command = command_line()

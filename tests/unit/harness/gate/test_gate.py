@@ -37,6 +37,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     file.write_text('targets = ["ext4-current"]\nconfirm = 0\n[parts.small]\nhunt = 1\n')
     planned = SimpleNamespace(
         name="small",
+        kernel=None,
         kernel_name="default",
         target=SimpleNamespace(name="ext4-current"),
         how=SimpleNamespace(model="cache"),

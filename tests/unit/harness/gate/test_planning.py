@@ -12,7 +12,7 @@ from postcrash.harness.expectations.contract import Contract, HeldProperty
 from postcrash.harness.gate import planning as module
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.gate import Gate, run_gate
-from postcrash.harness.gate.planning import PlannedPart, Planner
+from postcrash.harness.gate.planning import PlannedPart, Planner, labelled
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection, Shard
@@ -22,11 +22,13 @@ from postcrash.targets import TARGETS, Target
 
 
 class NamedKernel(str):
-    """A kernel that is only a name. Debian's packages of one version have one label."""
+    """A kernel that is only a name: `patched-6.1` is another build of 6.1, and `same-6.1` has the content of `6.1`."""
+
+    name = ""
 
     @property
     def label(self) -> str:
-        return f"UML {self.removeprefix('same-')}"
+        return f"UML {self.rpartition('-')[2]}"
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +40,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         return {target: None if name == "old" and target.fstype != "ext4" else kernel for target in targets}
 
     monkeypatch.setattr(module, "kernels_for", kernels_for)
+    monkeypatch.setattr(Session, "guest", lambda _, kernel: kernel.removeprefix("same-"))
 
 
 def planned(folder: Path, text: str, shard: Shard = (1, 1), name: str = "a") -> list[PlannedPart]:
@@ -221,10 +224,17 @@ def test_a_kernel_that_is_not_there_is_an_error_of_its_line(tmp_path: Path, monk
 
 def test_a_kernel_that_has_two_names_is_an_error_of_their_line(tmp_path: Path) -> None:
     text = 'targets = ["xfs", "ext4-current"]\n[parts.a]\nhunt = 1\nkernels = ["old", "6.1", "same-6.1"]\n'
-    said = r":4: parts\.a\.kernels: '6\.1' and 'same-6\.1' are both called UML 6\.1: leave one out"
+    said = r":4: parts\.a\.kernels: '6\.1' and 'same-6\.1' are the same UML 6\.1: leave one out"
     with pytest.raises(UsageError, match=said):
         planned(tmp_path, text)
     assert len(planned(tmp_path, text.replace(', "same-6.1"', ""))) == 4
+
+
+def test_two_builds_of_one_version_are_two_kernels(tmp_path: Path) -> None:
+    text = 'targets = ["xfs"]\n[parts.a]\nhunt = 1\nkernels = ["6.1", "patched-6.1", "7.2"]\n'
+    parts = labelled(planned(tmp_path, text))
+    assert [each.key[2] for each in parts] == ["UML 6.1 (6.1)", "UML 6.1 (patched-6.1)", "UML 7.2"]
+    assert [each.key[2] for each in labelled(parts[1:])] == ["UML 6.1", "UML 7.2"]
 
 
 def test_two_targets_of_one_name(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from postcrash.reports.gate.difference import difference_lines, differences, unlike
 from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.store.kernel_build import KernelBuild
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
@@ -41,6 +42,16 @@ def test_a_new_failure_and_one_that_is_gone(green: GateRun, violated: GateRun) -
         f"~ {PART}: VIOLATED → HOLDS",
         f"- {PART}: new, violated: {TOLD}",
     ]
+
+
+def test_a_kernel_that_was_built_anew_is_told_with_both_builds(green: GateRun, violated: GateRun) -> None:
+    old, new = (
+        run.model_copy(update={"kernels": {"UML 6.1.176": KernelBuild(digit * 64)}})
+        for run, digit in ((green, "a"), (violated, "b"))
+    )
+    builds = f"{PART} (sha256:aaaaaaaaaaaa → sha256:bbbbbbbbbbbb)"
+    assert list(difference_lines(old, new)) == [f"~ {builds}: HOLDS → VIOLATED", f"+ {builds}: new, violated: {TOLD}"]
+    assert next(difference_lines(old, violated)) == f"~ {PART}: HOLDS → VIOLATED"
 
 
 def test_what_becomes_known(green: GateRun, violated: GateRun, known: GateRun) -> None:

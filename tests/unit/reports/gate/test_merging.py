@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from postcrash.model import Verdict
 from postcrash.reports.gate.merging import joined, merged
 from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, Sighting, UnseenLine, validated
+from postcrash.reports.store.kernel_build import KernelBuild
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
@@ -23,6 +24,18 @@ few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 def test_a_shard_that_has_a_part_twice_is_not_merged(make_run: MakeRun, make_part: MakePart) -> None:
     with pytest.raises(ValueError, match=r"shard 1/1 has the part \('hunt-small', .* 2 times"):
         merged([make_run(make_part(), make_part(workloads=1))])
+
+
+def test_shards_whose_kernels_are_other_builds_are_not_merged(make_run: MakeRun, make_part: MakePart) -> None:
+    builds = [KernelBuild(digit * 64) for digit in "ab"]
+    runs = [
+        make_run(make_part(), shards=(f"{number}/2",), kernels={"UML 6.1.176": build})
+        for number, build in enumerate(builds, 1)
+    ]
+    with pytest.raises(ValueError, match=r"'UML 6\.1\.176' is sha256:a{12} and sha256:b{12}"):
+        merged(runs)
+    same = [run.model_copy(update={"kernels": {"UML 6.1.176": builds[0]}}) for run in runs]
+    assert merged(same).kernels == {"UML 6.1.176": builds[0]}
 
 
 @st.composite

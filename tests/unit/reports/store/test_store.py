@@ -92,6 +92,13 @@ def test_cells_are_replaced_where_they_stand(store: Store, make_cell: Callable[.
     ]
 
 
+def test_cells_of_two_builds_of_a_kernel_stand_beside_each_other(store: Store, make_cell: Callable[..., Cell]) -> None:
+    guests = [f"{number:064x}" for number in range(2)]
+    store.put_cells([make_cell("a", guest=guests[0])])
+    store.put_cells([make_cell("a", guest=guests[1], verdict=Verdict.UNDECIDED)])
+    assert [(cell.guest, cell.verdict.symbol) for cell in store.cells()] == list(zip(guests, "✓?", strict=True))
+
+
 def test_an_unknown_finding(store: Store, folder: Path) -> None:
     assert (
         message(lambda: store.finding("f-0123456789abcdef"))
