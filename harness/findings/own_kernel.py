@@ -48,9 +48,7 @@ def _is_linked_alike(kernel: Kernel, finding: Finding) -> bool:
 
 def is_found_on(finding: Finding, session: Session) -> bool:
     """Whether the session's kernel is the build that the finding was found on."""
-    if finding.built is None:
-        return finding.guest == session.guest()
-    return finding.built.content == session.build().content
+    return finding.is_on(session.guest(), session.build())
 
 
 def unlike_found(finding: Finding, session: Session) -> str:

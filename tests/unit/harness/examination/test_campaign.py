@@ -16,6 +16,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
+from postcrash.reports.store.kernel_build import ComparedWith
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind, target_named
 
@@ -59,6 +60,7 @@ class Comparing(Busy):
     """Its opinion waits for the reference."""
 
     recorder = CRASH_DISK
+    compared = ComparedWith("kernel", "guest", None, "target")
 
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
         return ""

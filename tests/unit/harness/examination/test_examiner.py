@@ -22,6 +22,7 @@ from postcrash.harness.examination.result import Examination, Extent
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, ProgressEvent
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
+from postcrash.reports.store.kernel_build import ComparedWith
 from postcrash.targets import RecoveryKind, target_named
 
 from .conftest import interval_report as interval
@@ -213,6 +214,7 @@ class ComparingJudge(RememberingJudge):
     """A judge that compares with a reference, of whose lost guests it says `reason`."""
 
     recorder = AUTO
+    compared = ComparedWith("kernel", "guest", None, "target")
 
     def __init__(self, reason: str) -> None:
         super().__init__()

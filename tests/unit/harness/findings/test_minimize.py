@@ -11,6 +11,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.findings import minimize as module
 from postcrash.harness.findings.minimize import minimize
 from postcrash.model import parse_workload
+from postcrash.reports.store.kernel_build import KernelBuild
 
 from ..hunting.pretence import found, plan
 
@@ -43,3 +44,21 @@ def test_a_crash_within_recovery_does_not_become_one_crash(tmp_path: Path, monke
     shown(once)
     with pytest.raises(InfrastructureError, match="does not break durability any more"):
         minimize(within, asked, machine, store, nothing)
+
+
+@pytest.mark.parametrize(("content", "linked"), [("a", True), ("b", False)])
+def test_what_another_kernel_shows_is_not_linked_to_the_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, linked: bool
+) -> None:
+    """A report would be about the smaller finding."""
+    nothing: Any = None
+    asked = replace(plan(tmp_path), workload=parse_workload("creat a\n", "w"), built=KernelBuild(content * 64))
+    shown = found(asked, "it is gone", "r-0123456789abcdef")
+    sought = replace(shown, id="f-0123456789abcdef", built=KernelBuild("a" * 64))
+    result = SimpleNamespace(rulings={}, findings=[shown])
+    monkeypatch.setattr(module, "run_plan", lambda *_, **__: result)
+    machine: Any = SimpleNamespace(twice=lambda run: run())
+    kept: dict[str, Any] = {}
+    store: Any = SimpleNamespace(put_finding=lambda finding: kept.update({finding.id: finding.minimal}))
+    minimize(sought, asked, machine, store, nothing)
+    assert kept == ({sought.id: shown.id} if linked else {}) | {shown.id: shown.id}
