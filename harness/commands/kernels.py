@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from postcrash.harness.commands.completion import complete_kernels
 from postcrash.harness.commands.options import json_option
@@ -21,6 +19,7 @@ from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.kernels.stock import KernelParts, Stock, StockedKernel, missing_in, version_of
 from postcrash.model import ExitCode
+from postcrash.reports.text import visible
 
 COLUMNS = ("name", "version", "engine", "build", "origin")
 _replace_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
@@ -63,11 +62,17 @@ def list_kernels(suite: str | None, json_file: str | None) -> int:
     found = [_described(kernel) for kernel in Stock(cache).all()] if suite is None else Suite(suite, cache).packages()
     write_json(json_file, {"kernels": found})
     if json_file != "-":
-        table = Table(box=None, show_header=False, pad_edge=False)
-        for kernel in found:
-            table.add_row(*(escape(str(kernel[column])) for column in COLUMNS if column in kernel))
-        Console(soft_wrap=True).print(table if found else "none: see  postcrash kernels --help", highlight=False)
+        for line in _aligned([[str(kernel[column]) for column in COLUMNS if column in kernel] for kernel in found]):
+            click.echo(visible(line))
+        if not found:
+            click.echo("none: see  postcrash kernels --help")
     return ExitCode.HOLDS
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """The rows as lines. They may be longer than the terminal is wide, because a name that is cut is no name."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 @kernels.command()

@@ -1,6 +1,7 @@
 """The kernel of a finding: commands on it use the build that it was found on, and another one only if the user asks."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.places import cache_folder
@@ -29,6 +30,8 @@ def on_its_kernel(session: Session, finding: Finding) -> Session:
             f"{finding.id} was found on {finding.kernel}, which --engine {session.engine} cannot run: "
             "name another one with --kernel"
         )
+    if finding.built is not None:  # the copy of a file does not know what the file was called
+        kernel = replace(kernel, name=kernel.name or finding.built.name)
     return session.on(in_virtual_time(kernel) if session.virtual_time else kernel)
 
 
@@ -57,8 +60,8 @@ def unlike_found(finding: Finding, session: Session) -> str:
         return ""
     label = session.kernel.label
     if not is_found_on(finding, session):
-        build = f" ({finding.built.told})" if finding.built else ", perhaps another build of it"
-        return f"another kernel: it was found on {finding.kernel}{build}, and this is {label} ({session.build().told})"
+        build = f" ({finding.built.brief})" if finding.built else ", perhaps another build of it"
+        return f"another kernel: it was found on {finding.kernel}{build}, and this is {label} ({session.build().brief})"
     if finding.kernel != label:
         return f"the same kernel run in another way: it was found on {finding.kernel}, and this is {label}"
     return "the same kernel, but other modules or programs in the guest than when it was found"

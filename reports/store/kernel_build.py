@@ -32,6 +32,11 @@ class KernelBuild:
         return f"sha256:{self.content[:SHOWN_DIGITS]}"
 
     @property
+    def brief(self) -> str:
+        """The name and the digits that tell it apart, such as `patched, sha256:1a2b3c4d5e6f`."""
+        return ", ".join(filter(None, (self.name, self.short)))
+
+    @property
     def told(self) -> str:
         """All of it in one line, such as `patched, build id 1a2b…, commit 5b1e…, sha256:1a2b3c4d5e6f`."""
         configuration = self.configuration and f"configuration sha256:{self.configuration[:SHOWN_DIGITS]}"

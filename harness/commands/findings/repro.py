@@ -67,9 +67,9 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     if json_file != "-":
         console = Console(soft_wrap=True)
         place = f"{finding.checker} on {finding.target}, {session.kernel.label}"
-        console.print(f"{finding.id}: fails {failures} of {times} times ({place})", markup=False, highlight=False)
         if unlike:
-            console.print(unlike, markup=False, highlight=False)
+            console.print(f"{finding.id}: {unlike}", markup=False, highlight=False)
+        console.print(f"{finding.id}: fails {failures} of {times} times ({place})", markup=False, highlight=False)
         console.print(message, markup=False, highlight=False)
         for each in tried:
             place = f"sectors {each.sector} to {each.sector + each.sectors}"

@@ -53,6 +53,7 @@ def test_a_finding_is_tried_on_its_own_kernel(found: tuple[Finding, Session], mi
     uml(mine, body=b"built anew")
     there = on_its_kernel(session, finding)
     assert there.kernel.path.read_bytes().endswith(b"mine")
+    assert there.build() == finding.built
     assert (is_found_on(finding, there), unlike_found(finding, there)) == (True, "")
 
 
