@@ -32,6 +32,7 @@ NOT_RUN = {
     "postcrash kernels e2fsck": "needs the network",
     "postcrash kernels add arch/x86": "needs a kernel of the user's",
     "postcrash kernels add ./linux": "needs a kernel of the user's",
+    "postcrash kernels remove": "needs a kernel of the user's",
     "postcrash bisect-run": "tests/vm/test_bisect_run.py",
     "postcrash import log.img before.img": "needs a log of the user's; tests/vm/test_recorders_agree.py",
     "postcrash needs leveldb-1.23 --set workload=switch": "minutes",
