@@ -295,11 +295,13 @@ def _of_applications(
 
 def _check_no_kernel_is_there_twice(session: Session, kernels: KernelsByName) -> None:
     """Raise UsageError if a target has the same kernel, with the same modules, under two names."""
-    names: dict[tuple[str, str], str | None] = {}
+    seen: dict[tuple[str, str], dict[str | None, Kernel]] = {}
     for name, of_targets in kernels.items():
         for target, kernel in of_targets.items():
             if kernel is None:
                 continue
-            other = names.setdefault((target.name, session.guest(kernel)), name)
-            if other != name:
-                raise UsageError(f"{shown(other)} and {shown(name)} are the same {kernel.label}: leave one out")
+            alike = seen.setdefault((target.name, kernel.label), {})
+            for other, known in alike.items():
+                if known == kernel or session.guest(known) == session.guest(kernel):
+                    raise UsageError(f"{shown(other)} and {shown(name)} are the same {kernel.label}: leave one out")
+            alike[name] = kernel
