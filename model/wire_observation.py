@@ -8,12 +8,40 @@ judges. Whatever else is asked of a report, or done to its choices, is in this m
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from postcrash.model.segments import BYTES
+from postcrash.model.choices import UndecidedBytes
+from postcrash.model.observation import Observation
+from postcrash.model.segments import BYTES, Segment
+from postcrash.model.tree import Entry
 
 WireObservation = Any
 """A report; None if the guest was lost."""
 _Segments = list[Any]
 """Each is [start, end, source], or a choice: {"start", "end", "component", "versions"}."""
+
+
+def report_of_tree(observation: Observation) -> WireObservation:
+    """A report from which `Observation.from_wire` makes the mount and the tree of `observation` again.
+
+    It has nothing else that a recovery shows, such as the kernel's log.
+    """
+    tree = [_entry(entry) for entry in observation.tree.values()]
+    told = {"mount_errno": observation.mount_errno, "tree": tree, "klog": [], "fsck": None}
+    return {**told, "aged": observation.aged} if observation.aged else told
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    parts: list[Segment | UndecidedBytes] = [*entry.segments, *entry.choices]
+    parts.sort(key=lambda part: part.start)
+    numbers = {name: getattr(entry, name) for name in ("mode", "nlink", "inode", "size")}
+    optional = {name: getattr(entry, name) for name in ("hash", "target", "error") if getattr(entry, name)}
+    contents = {"segments": list(map(_part, parts))} if entry.type == "file" else {}
+    return {"path": entry.path, "type": entry.type, **numbers, **contents, "xattrs": dict(entry.xattrs), **optional}
+
+
+def _part(part: Segment | UndecidedBytes) -> Any:
+    if isinstance(part, Segment):
+        return list(part)
+    return {**part._asdict(), "versions": [[list(segment) for segment in version] for version in part.versions]}
 
 
 def is_mounted(report: WireObservation) -> bool:

@@ -24,7 +24,6 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.recorded import described_target
-from postcrash.harness.expectations.difference import PREFIX
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.findings.minimize import plan_of
 from postcrash.harness.session import JUDGE_NAMES
@@ -33,7 +32,7 @@ from postcrash.model.units import BLOCK_SECTORS
 from postcrash.model.validation import first_objection, shown
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.plain import Json, to_plain
-from postcrash.reports.store.records import Finding, parse_state_id, recording_id, state_id
+from postcrash.reports.store.records import COMPARED, Finding, parse_state_id, recording_id, state_id
 from postcrash.reports.text import one_line
 from postcrash.targets import TARGETS, VARIANTS, BaseImage, Target, image_id
 from postcrash.targets.catalogue import SIZE_MIB_MAX
@@ -42,7 +41,7 @@ DISK_SECTORS_MAX = SIZE_MIB_MAX * 2048
 COST_MAX = 5_000_000
 """The most that blocks written, times events, may come to. The largest recording so far comes to 320,000."""
 _REASON_MAX = 500
-_COMPARED = re.compile(rf"{PREFIX}(kernel|target):([A-Za-z0-9][\w.+-]*)")
+_COMPARED = re.compile(rf"{COMPARED}(kernel|target):([A-Za-z0-9][\w.+-]*)")
 
 
 class RefusedError(ValueError):
@@ -124,7 +123,7 @@ def _admitted(parts: BundleParts) -> Finding:
     _check_text(finding, target)
     _check_ids(parts, recording, of_workload, recorded)
     _check_commands(target)
-    _check_judge(finding.checker)
+    _check_judge(finding)
     _check_programs(finding, workload, recorded)
     _check_recovery(finding, target)
     _check_identity(parts, target, metadata)
@@ -208,11 +207,14 @@ def _check_commands(target: Target) -> None:
             )
 
 
-def _check_judge(name: str) -> None:
+def _check_judge(finding: Finding) -> None:
+    name = finding.checker
     compared = _COMPARED.fullmatch(name)
     is_file = compared is not None and (compared[2].endswith(".toml") or os.path.exists(compared[2]))
     if is_file or not (compared or name in (*JUDGE_NAMES, folder_judge.NAME)):
         raise RefusedError(f"there is no judge {shown(name)}")
+    if finding.reference is not None and not compared:
+        raise RefusedError(f"it says what a reference shows, but {shown(name)} compares with none")
 
 
 def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) -> None:
@@ -224,7 +226,7 @@ def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) 
         raise RefusedError("it runs a program of no application, and only those of the catalogue are run")
     if catalogued(application) is None:
         raise RefusedError(f"its check {shown(application.check)} is not of the catalogue, and no others are run")
-    if finding.is_of_run or finding.checker.startswith(PREFIX):
+    if finding.is_of_run or finding.compared_with:
         raise RefusedError("to see it again its workload would have to run a program")
 
 

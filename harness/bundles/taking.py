@@ -128,8 +128,11 @@ def _kept(finding: Finding, parts: BundleParts, store: Store) -> Finding:
 
 
 def _seen(finding: Finding) -> Finding:
-    """The finding without what its id covers, or what each machine finds out for itself: names of builds may differ."""
-    return replace(as_found(finding), explanation=None, built=None, compared=None)
+    """The finding without what its id covers, or what each machine finds out for itself: names of builds may differ.
+
+    What a reference shows may be another outcome in each run.
+    """
+    return replace(as_found(finding), explanation=None, built=None, compared=None, reference=None)
 
 
 def _keep_files(finding: Finding, parts: BundleParts, store: Store) -> None:

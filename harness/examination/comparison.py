@@ -7,8 +7,9 @@ from typing import Protocol, runtime_checkable
 from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
-from postcrash.model import Workload
+from postcrash.model import History, Observation, Workload
 from postcrash.reports.store.kernel_build import ComparedWith
+from postcrash.reports.store.plain import Json
 
 
 @runtime_checkable
@@ -30,6 +31,13 @@ class Comparison(Protocol):
 
         `lost` says how one was lost while it ran the workload. None stands for the recovery of a crash state. The
         answer is empty if the reference loses no guest.
+        """
+        ...
+
+    def nearest(self, history: History, observation: Observation) -> Json | None:
+        """Of the outcomes that the reference shows at this instant, the one nearest to `observation`.
+
+        It is a report (decoded JSON) with the mount and the tree. None if the reference shows none at the instant.
         """
         ...
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from postcrash._core import Recording
 from postcrash.harness.errors import GuestLostError
-from postcrash.harness.examination.comparison import comparison_among
+from postcrash.harness.examination.comparison import Comparison, comparison_among
 from postcrash.harness.examination.crash_in_recovery import (
     MESSAGE,
     SameRecovery,
@@ -21,9 +21,10 @@ from postcrash.harness.examination.repair import ALONE_TOO, ONLY_REPAIRED, is_fo
 from postcrash.harness.examination.result import Examination, Ruling, Witness
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.model import History, Verdict
+from postcrash.model import History, Observation, Verdict
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.kernel_build import ComparedWith
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, recording_id, state_id
 
 _NOT_AGAIN = "a violation did not show again when its state was recovered once more"
@@ -90,8 +91,15 @@ class Confirmation:
             if verdict is Verdict.VIOLATED and is_found_alone(name, self._result.findings):
                 return True  # the earlier finding reports this violation
             message += {Verdict.HOLDS: ONLY_REPAIRED, Verdict.VIOLATED: ALONE_TOO}.get(verdict, "")
-        self._result.findings.append(self.finding(name, message, shown, self._place))
+        self._result.findings.append(self.finding(name, message, shown, self._place, self._reference(judge, shown)))
         return True
+
+    def _reference(self, judge: Judge, witness: Witness) -> Json | None:
+        """What the reference of a judge that compares shows, as in `Finding`."""
+        if not isinstance(judge, Comparison):
+            return None
+        at = History(self._plan.workload, witness.started, witness.returned)
+        return judge.nearest(at, Observation.from_wire(witness.observation))
 
     def _mounted_alone(self, judge: Judge, witness: Witness) -> Verdict:
         """The judge's verdict on the witness's state without a repair. A state that does not mount is VIOLATED."""
@@ -173,7 +181,10 @@ class Confirmation:
         comparison = comparison_among(each for each in self._plan.judges if each.name == judge)
         return None if comparison is None else comparison.compared
 
-    def finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
+    def finding(
+        self, judge: str, message: str, witness: Witness, place: Place, reference: Json | None = None
+    ) -> Finding:
+        """The finding of a witness at its place, explained. `reference` is as in `Finding`."""
         plan, recording = self._plan, recording_id(place.recording.digest)
         if mounted_alone(witness.recover, plan.target) is not None:
             message = f"after {said_repair(witness.recover)}: {message}"
@@ -201,5 +212,6 @@ class Confirmation:
             guest=plan.guest,
             built=plan.built,
             compared=self._compared_by(judge),
+            reference=reference,
         )
         return replace(finding, explanation=explain(finding, place.recording, place.base))

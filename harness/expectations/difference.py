@@ -24,18 +24,19 @@ from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.expectations.natures import Natures, natures, of_bytes, of_names
+from postcrash.harness.expectations.natures import Natures, natures, of_bytes, of_names, strange_parts
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
 from postcrash.model.operation import Naming
+from postcrash.model.wire_observation import report_of_tree
 from postcrash.reports.store.kernel_build import ComparedWith
+from postcrash.reports.store.plain import Json
+from postcrash.reports.store.records import COMPARED
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind
 
-PREFIX = "same-as:"
-"""Begins the names of these judges, before what they compare with."""
 RUNS_MAX = 3
 """An outcome counts as never shown after this many runs of the workload, because recordings may vary."""
 _OTHER, _STALE = "other", "stale"
@@ -69,10 +70,9 @@ class ReferenceOutcomes:
 
     def differences(self, history: History, observation: Observation) -> list[str]:
         """In words: how the outcome differs from the nearest one that the kernel has shown."""
-        mine, seen = natures(observation), self._seen[history.started, history.returned]
-        if not seen:
+        mine, nearest = natures(observation), self._nearest_natures(history, observation)
+        if nearest is None:
             return ["there is no such instant"]
-        nearest = min(seen, key=lambda theirs: (len(set(mine.names) ^ set(theirs.names)), repr(theirs)))
         if mine.mount_errno != nearest.mount_errno:
             return [f"mounting fails with errno {mine.mount_errno}" if mine.mount_errno else "it mounts"]
         if mine.aged != nearest.aged:
@@ -80,8 +80,25 @@ class ReferenceOutcomes:
         if any(self._alike(history, observation)):
             return ["a file has other bytes of unknown origin"]
         if mine == nearest:
-            return of_bytes(history.workload, observation.tree, [known.tree for known in seen[nearest]])
+            known = [each.tree for each in self._seen[history.started, history.returned][nearest]]
+            return of_bytes(history.workload, observation.tree, known)
         return of_names(mine, nearest, _removed(history))
+
+    def nearest(self, history: History, observation: Observation) -> Observation | None:
+        """The outcome at this instant that `differences` compares with. None if the kernel has shown none there."""
+        natures_there = self._nearest_natures(history, observation)
+        if natures_there is None:
+            return None
+        known = self._seen[history.started, history.returned][natures_there]
+        if natures_there != natures(observation):
+            return known[0]
+        return min(known, key=lambda each: len(strange_parts(observation.tree, each.tree)))
+
+    def _nearest_natures(self, history: History, observation: Observation) -> Natures | None:
+        """What the nearest outcome is compared by before its bytes are. None if there is no outcome at the instant."""
+        mine = set(natures(observation).names)
+        seen = self._seen.get((history.started, history.returned), {})
+        return min(seen, key=lambda theirs: (len(mine ^ set(theirs.names)), repr(theirs)), default=None)
 
 
 def _removed(history: History) -> set[str]:
@@ -175,7 +192,7 @@ class DifferenceJudge:
     @property
     def name(self) -> str:
         """See `Judge`."""
-        return f"{PREFIX}{self.reference.name}"
+        return f"{COMPARED}{self.reference.name}"
 
     @property
     def version(self) -> str:
@@ -213,6 +230,12 @@ class DifferenceJudge:
             return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name} {varying}")
         told = ", ".join(shown.differences(history, observation))
         return Opinion(Verdict.VIOLATED, True, f"{told}; {self.reference.name} never shows this")
+
+    def nearest(self, history: History, observation: Observation) -> Json | None:
+        """See `Comparison`."""
+        *_, shown = self._runs(history.workload)
+        found = shown.nearest(history, observation)
+        return None if found is None else report_of_tree(found)
 
     def stop(self) -> None:
         """See `Comparison`."""

@@ -98,7 +98,7 @@ def _fields(nature: Nature) -> dict[str, str]:
 
 def of_bytes(workload: Workload, found: Tree, known: Sequence[Tree]) -> list[str]:
     """In words: the bytes in which `found` differs from the nearest of the `known` trees, which have the same names."""
-    strange = min((_strange(found, each) for each in known), key=len)
+    strange = min((strange_parts(found, each) for each in known), key=len)
     if not strange:
         return ["files have contents that they never have together"]
     told = [
@@ -108,7 +108,8 @@ def of_bytes(workload: Workload, found: Tree, known: Sequence[Tree]) -> list[str
     return _first(told, "files")
 
 
-def _strange(found: Tree, known: Tree) -> dict[str, Segment]:
+def strange_parts(found: Tree, known: Tree) -> dict[str, Segment]:
+    """By path, the first bytes of each file that no version of `known` has. The trees have the same names."""
     parts = ((path, strange_part(found[path], known[path])) for path in found)
     return {path: part for path, part in parts if part is not None}
 

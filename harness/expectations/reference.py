@@ -15,7 +15,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.recorded import recorded_base
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
-from postcrash.harness.expectations.difference import PREFIX, DifferenceJudge, Reference
+from postcrash.harness.expectations.difference import DifferenceJudge, Reference
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
 from postcrash.harness.files.output import say
 from postcrash.harness.guests.kernels.kernel import Kernel
@@ -50,10 +50,9 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
             yield (check,)
     elif name in (EXTERNAL_DURABILITY, EXTERNAL_ORDER):
         yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
-    elif name.startswith(PREFIX):
+    elif finding.compared_with:
         base = recorded_base(session.store, finding)
-        reference = name.removeprefix(PREFIX)
-        named = reference_named(session, reference, target, how, base, compared=finding.compared)
+        named = reference_named(session, finding.compared_with, target, how, base, compared=finding.compared)
         with DifferenceJudge(named) as judge:
             yield (judge,)
     else:

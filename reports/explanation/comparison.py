@@ -1,8 +1,15 @@
-"""Compares what was found after a crash with what the workload's operations leave, path by path and in words."""
+"""Compares what was found after a crash with what the workload's operations leave, path by path and in words.
+
+If a finding is about a difference from a reference, such as another kernel, the reference's nearest outcome stands
+there too. Then a path differs if it is not as the reference shows it.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from postcrash.model import Entry, History, Tree, Workload
+from postcrash.model import Entry, History, Segment, Tree, Workload
+from postcrash.model.agreement import strange_part
+from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import error_name
 from postcrash.model.tree import MADE_BY_MKFS, walk_order
 from postcrash.properties.wording import shown_source
@@ -12,16 +19,35 @@ PATHS_MAX = 60
 LINES_MAX = 10
 """How many lines one side may have about one path."""
 NAMES_MAX = 4
+VERSIONS_MAX = 4
+"""How many of the contents that some bytes can have are told."""
 
 
-def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], int]:
-    """All paths of either side, and how many had to be left out. Paths without a difference are left out first.
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The trees that are compared. `reference` is None if there is no other side."""
 
-    Raises `SimulationError` if the workload cannot succeed.
+    workload: Workload
+    found: Tree
+    after: Tree
+    in_progress: Tree
+    reference: Tree | None
+
+    def paths(self) -> list[str]:
+        """Every path, folders before what is in them."""
+        trees = (self.found, self.after, self.in_progress, self.reference or Tree())
+        return sorted(set().union(*(tree.paths() for tree in trees)) - MADE_BY_MKFS, key=walk_order)
+
+
+def compare(history: History, found: Tree, reference: Tree | None = None) -> tuple[tuple[PathComparison, ...], int]:
+    """All paths of any side, and how many had to be left out. Paths without a difference are left out first.
+
+    `reference` is what the reference shows, if `found` was compared with one. Raises `SimulationError` if the workload
+    cannot succeed.
     """
     after, in_progress = history.trees[history.returned], history.trees[history.started]
-    paths = sorted({*found.paths(), *after.paths(), *in_progress.paths()} - MADE_BY_MKFS, key=walk_order)
-    compared = [_compared(path, history.workload, found, after, in_progress) for path in paths]
+    sides = _Sides(history.workload, found, after, in_progress, reference)
+    compared = [_compared(path, sides) for path in sides.paths()]
     if len(compared) <= PATHS_MAX:
         return tuple(compared), 0
     differing = [number for number, comparison in enumerate(compared) if comparison.differs]
@@ -30,10 +56,42 @@ def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], 
     return tuple(compared[number] for number in chosen), len(compared) - len(chosen)
 
 
-def _compared(path: str, workload: Workload, found: Tree, after: Tree, in_progress: Tree) -> PathComparison:
-    there, allowed, done = (entry_lines(path, tree, workload) for tree in (found, after, in_progress))
-    differs = there not in (allowed, done)
-    return PathComparison(path, _cut(there), _cut(allowed), _cut(done) if done != allowed else (), differs)
+def _compared(path: str, sides: _Sides) -> PathComparison:
+    trees = (sides.found, sides.after, sides.in_progress)
+    found, allowed, done = (entry_lines(path, tree, sides.workload) for tree in trees)
+    differs, theirs = found not in (allowed, done), tuple[str, ...]()
+    if sides.reference is not None:
+        more, more_theirs = _unlike(sides.found.get(path), sides.reference.get(path))
+        theirs = (*entry_lines(path, sides.reference, sides.workload), *more_theirs)
+        found = (*found, *more)
+        differs = _is_unlike(path, sides.found, sides.reference)
+    shown = (_cut(found), _cut(allowed), _cut(done) if done != allowed else ())
+    return PathComparison(path, *shown, differs, _cut(theirs))
+
+
+def _is_unlike(path: str, found: Tree, reference: Tree) -> bool:
+    """Whether the path is not as the reference shows it, in any version of contents that its recovery left open."""
+    mine, theirs = found.get(path), reference.get(path)
+    if mine is None or theirs is None:
+        return mine is not theirs
+    if found.names(mine.inode) != reference.names(theirs.inode):
+        return True
+    fields = ("type", "error", "mode", "nlink", "size", "target", "xattrs")
+    is_alike = all(getattr(mine, field) == getattr(theirs, field) for field in fields)
+    return not is_alike or strange_part(mine, theirs) is not None
+
+
+def _unlike(mine: Entry | None, theirs: Entry | None) -> tuple[list[str], list[str]]:
+    """For both, what else is told of a path, because only a comparison with a reference asks for it."""
+    if mine is None or theirs is None or mine.error or theirs.error:
+        return [], []
+    told: tuple[list[str], list[str]] = [], []
+    for entry, lines in zip((mine, theirs), told, strict=True):
+        if mine.mode != theirs.mode:
+            lines.append(f"mode {entry.mode:o}")
+        if mine.nlink != theirs.nlink and entry.type == "dir":
+            lines.append(f"{entry.nlink} links")
+    return told
 
 
 def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -67,7 +125,17 @@ def _nature(entry: Entry, tree: Tree) -> Iterable[str]:
 
 
 def _contents(entry: Entry, workload: Workload) -> Iterable[str]:
-    return [f"bytes {run.start} to {run.end}: {_source(workload, run.source)}" for run in entry.segments]
+    parts: list[Segment | UndecidedBytes] = [*entry.segments, *entry.choices]
+    parts.sort(key=lambda part: part.start)
+    return [f"bytes {part.start} to {part.end}: {_sources(workload, part)}" for part in parts]
+
+
+def _sources(workload: Workload, part: Segment | UndecidedBytes) -> str:
+    """Where bytes are from. Of bytes that one recovery left open, each content that they can have."""
+    versions = part.versions if isinstance(part, UndecidedBytes) else ((part,),)
+    told = dict.fromkeys(" and ".join(_source(workload, run.source) for run in version) for version in versions)
+    more = [f"{len(told) - VERSIONS_MAX} others"] * (len(told) > VERSIONS_MAX)
+    return ", or ".join([*list(told)[:VERSIONS_MAX], *more])
 
 
 def _source(workload: Workload, source: str) -> str:

@@ -66,6 +66,10 @@ class Crash(Protocol):
     def observation(self) -> Json | None: ...
     @property
     def casualty(self) -> Casualty | None: ...
+    @property
+    def compared_with(self) -> str: ...
+    @property
+    def reference(self) -> Json | None: ...
 
 
 def explain(
@@ -87,10 +91,12 @@ def explain(
     epochs, epochs_omitted = shown_epochs(raw, words)
     lost, lost_omitted = shown_lost(raw, words)
     observation, failure = _observation(crash)
+    reference = _reference(crash)
     comparison: tuple[PathComparison, ...] = ()
     comparison_omitted = 0
     if observation is not None and observation.tree and not workload.runs_programs:
-        comparison, comparison_omitted = compare(_history(workload, crash), observation.tree)
+        theirs = reference.tree if reference is not None and reference.tree else None
+        comparison, comparison_omitted = compare(_history(workload, crash), observation.tree, theirs)
     return Explanation(
         operations=_operations(workload, crash),
         epochs=epochs,
@@ -105,7 +111,16 @@ def explain(
         comparison_omitted=comparison_omitted,
         evidence=_evidence(crash, observation),
         calls=tuple(call.explained for call in shown_calls(crash, recording, interval)),
+        reference=crash.compared_with,
+        reference_said=_reference_said(observation, reference),
     )
+
+
+def _reference_said(found: Observation | None, reference: Observation | None) -> str:
+    """What the reference shows, if one of the two has no tree."""
+    if found is None or reference is None or (found.tree and reference.tree):
+        return ""
+    return _why_not_mounted(reference) or "it mounts"
 
 
 def shown_calls(crash: Crash, recording: Recording, interval: Interval) -> list[ProgramCall]:
@@ -159,7 +174,19 @@ def _observation(crash: Crash) -> tuple[Observation | None, str]:
         observation = Observation.from_wire(crash.observation)
     except ObservationError as error:
         return None, f"the agent's report cannot be read: {error}"
-    return observation, f"mount failed with {error_name(observation.mount_errno)}" if observation.mount_errno else ""
+    return observation, _why_not_mounted(observation)
+
+
+def _reference(crash: Crash) -> Observation | None:
+    """What the reference shows. None if nothing was compared, or if it shows nothing at the instant."""
+    try:
+        return None if crash.reference is None else Observation.from_wire(crash.reference)
+    except ObservationError as error:
+        raise ExplanationError(f"what {crash.compared_with} shows cannot be read: {error}") from None
+
+
+def _why_not_mounted(observation: Observation) -> str:
+    return f"mount failed with {error_name(observation.mount_errno)}" if observation.mount_errno else ""
 
 
 def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, ...]:

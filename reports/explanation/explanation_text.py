@@ -1,6 +1,6 @@
 """Prints an explanation on the terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -150,20 +150,56 @@ def _print_result(explanation: Explanation, console: Console) -> None:
     if explanation.failure:
         _print_title("After recovery", console)
         console.print(Text(f"✗ {visible(explanation.failure)}", style="bold red"), soft_wrap=True)
-    if not explanation.comparison:
-        return
-    _print_title("After recovery, beside what all operations that had returned leave", console)
-    table = _table("", "path", "found", "without a crash")
+    if explanation.comparison:
+        _print_comparison(explanation, console)
+    if explanation.reference:
+        console.print(Text(visible(reference_note(explanation))), soft_wrap=True)
+    for objection in explanation.objections:
+        console.print(Text(f"✗ {visible(objection)}", style="red"), soft_wrap=True)
+
+
+def reference_note(explanation: Explanation) -> str:
+    """What the other side of a comparison is, in a sentence."""
+    name = explanation.reference
+    if explanation.reference_said:
+        return f"{name} never shows this. The nearest that it shows at this instant: {explanation.reference_said}."
+    if not has_reference_tree(explanation):
+        return f"{name} never shows what was found. What it shows at this instant is not known."
+    return f"{name} never shows what was found. Of all that it shows at this instant, what stands here is the nearest."
+
+
+def unlike_reference(explanation: Explanation) -> Iterator[str]:
+    """In a line for each path that differs: what was found, and what the reference shows. For forms without a table."""
+    name = explanation.reference
+    if explanation.reference_said:
+        yield f"found: {explanation.failure or 'it mounts'}; on {name}: {explanation.reference_said}"
+    for each in explanation.comparison:
+        if each.differs and each.reference:
+            yield f"{each.path} found: {'; '.join(each.found)}; on {name}: {'; '.join(each.reference)}"
+
+
+def has_reference_tree(explanation: Explanation) -> bool:
+    """Whether the comparison has the other side of a finding that compares."""
+    return any(comparison.reference for comparison in explanation.comparison)
+
+
+def _print_comparison(explanation: Explanation, console: Console) -> None:
+    others = [f"on {explanation.reference}"] * has_reference_tree(explanation)
+    beside = "".join(f"what was shown {other} and " for other in others)
+    _print_title(f"After recovery, beside {beside}what all operations that had returned leave", console)
+    table = _table("", "path", "found", *others, "without a crash")
     for comparison in explanation.comparison:
-        table.add_row(*_comparison_cells(comparison))
+        table.add_row(*_comparison_cells(comparison, is_compared=bool(others)))
     console.print(table)
     if explanation.comparison_omitted:
         console.print(Text(f"{explanation.comparison_omitted} more paths", style="dim"))
 
 
-def _comparison_cells(comparison: PathComparison) -> Iterable[Text]:
+def _comparison_cells(comparison: PathComparison, *, is_compared: bool) -> Iterable[Text]:
     yield Text("✗" if comparison.differs else "", style="bold red")
     yield Text(visible(comparison.path))
     yield Text(visible("\n".join(comparison.found)), style="red" if comparison.differs else "")
+    if is_compared:
+        yield Text(visible("\n".join(comparison.reference)))
     in_progress = ["or, once the operation in progress is done:", *comparison.in_progress]
     yield Text(visible("\n".join([*comparison.allowed, *(in_progress if comparison.in_progress else [])])))

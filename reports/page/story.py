@@ -69,7 +69,10 @@ def _plain(story: Story, lines: dict[str, int]) -> Json:
         "timeline": None if story.timeline is None else to_plain(story.timeline),
         "script": [lines.setdefault(line, len(lines)) for line in story.script.splitlines()],
         "no_script": story.no_script,
-        "names": explanation_text.names_note(explanation) if explanation and explanation.named_by else "",
+        "notes": {
+            "names": explanation_text.names_note(explanation) if explanation and explanation.named_by else "",
+            "reference": explanation_text.reference_note(explanation) if explanation and explanation.reference else "",
+        },
     }
 
 

@@ -85,7 +85,8 @@ class PathComparison:
     """One path: what was found there, and what all operations that had returned leave there.
 
     in_progress  what is there once the operation in progress is done, if this differs; else empty
-    differs      what was found is neither of the two
+    differs      what was found is neither of the two; if there is a reference, it is not as the reference shows it
+    reference    what the reference shows there; empty if there is none
     """
 
     path: str
@@ -93,6 +94,7 @@ class PathComparison:
     allowed: tuple[str, ...]
     in_progress: tuple[str, ...]
     differs: bool
+    reference: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,9 @@ class Explanation:
     failure             why there is no tree, such as a failed mount; empty if there is one
     comparison_omitted  paths beyond those in `comparison`
     calls               the last system calls of programs on the target before the crash
+    reference           the name of the kernel or target that never shows this; empty if nothing was compared
+    reference_said      how its nearest outcome is told if there are no two trees to compare; empty if there are
+    objections          what judges that compare nothing say of the same state, each with the rule that it breaks
     """
 
     operations: tuple[ExplainedOperation, ...]
@@ -130,6 +135,9 @@ class Explanation:
     comparison_omitted: int
     evidence: tuple[Evidence, ...]
     calls: tuple[ExplainedCall, ...] = ()
+    reference: str = ""
+    reference_said: str = ""
+    objections: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         """As decoded JSON."""

@@ -30,6 +30,8 @@ _STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
 _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 _DECIMAL = re.compile(rf"[0-9]{{1,{DIGITS_MAX}}}")
 _NUMBER_MAX = 2**32 - 1
+COMPARED = "same-as:"
+"""Begins the names of judges that compare with a reference, before the reference's name (`kernel:6.1`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,8 @@ class Finding:
                    judge does not object; None if it was not tried
     built          the build of the kernel; None if it is not known
     compared       what its judge compared with; None if it does not compare, or if it is not known
+    reference      if the judge compares: of the outcomes that the reference shows at the instant, the one that is
+                   nearest to the observation, as decoded JSON (mount and tree only); None if it shows none there
     """
 
     id: str
@@ -159,6 +163,12 @@ class Finding:
     needed: tuple[tuple[int, int], ...] | None = None
     built: KernelBuild | None = None
     compared: ComparedWith | None = None
+    reference: Json | None = None
+
+    @property
+    def compared_with(self) -> str:
+        """The name of the reference that its judge compares with, such as `kernel:6.1`; empty for other judges."""
+        return self.checker.removeprefix(COMPARED) if self.checker.startswith(COMPARED) else ""
 
     @property
     def is_of_run(self) -> bool:

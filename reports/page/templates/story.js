@@ -1,8 +1,8 @@
 /** The story of one finding, made from what the store has of it. */
-function storyOf({ finding: stored, timeline, script, no_script: noScript, names }, { texts, lines }) {
+function storyOf({ finding: stored, timeline, script, no_script: noScript, notes }, { texts, lines }) {
   const finding = JSON.parse(stored);
   const explanation = finding.explanation;
-  const parts = explanation ? explained(finding, timeline, names, texts) : unexplained(finding);
+  const parts = explanation ? explained(finding, timeline, notes, texts) : unexplained(finding);
   return [
     facts(finding),
     ...parts,
@@ -28,12 +28,12 @@ function facts(finding) {
   return element("section", {}, whole, element("dl", { class: "facts" }, known.filter(([, value]) => value).map(fact)));
 }
 
-function explained({ id, explanation, needed }, timeline, names, texts) {
-  const known = { id, needed, names, texts };
+function explained({ id, explanation, needed }, timeline, notes, texts) {
+  const known = { id, needed, names: notes.names, texts };
   return [
     element("div", { class: "columns" }, operations(explanation), lost(explanation, known)),
     systemCalls(explanation),
-    comparison(explanation),
+    comparison(explanation, notes.reference),
     timeline && element("section", {}, lanes(explanation, timeline), diskMap(explanation, timeline), legend(timeline.calls.length > 0)),
     requests(explanation),
     explanation.evidence.map(({ title, text }) => folded(title, element("pre", {}, text), true)),
@@ -162,9 +162,10 @@ function whenOf({ during }) {
 }
 
 /** What was found after recovery, and beside it what may be there. Nobody knows this of what programs leave. */
-function comparison({ failure, comparison: paths, comparison_omitted: more }) {
+function comparison({ failure, comparison: paths, comparison_omitted: more, reference, objections }, note) {
   if (!failure && paths.length === 0) return false;
-  const rows = paths.map(({ path, found, allowed, in_progress: later, differs }) =>
+  const isCompared = paths.some(({ reference: lines }) => lines.length > 0);
+  const rows = paths.map(({ path, found, allowed, in_progress: later, differs, reference: theirs }) =>
     element(
       "tr",
       { class: differs && "differs" },
@@ -175,19 +176,23 @@ function comparison({ failure, comparison: paths, comparison_omitted: more }) {
         element("code", {}, path),
       ),
       element("td", { "data-label": "found" }, lined(found)),
+      isCompared && element("td", { "data-label": visible(`on ${reference}`) }, lined(theirs)),
       element(
         "td",
-        { "data-label": "allowed" },
+        { "data-label": isCompared ? "without a crash" : "allowed" },
         lined(allowed),
         later.length > 0 && [element("em", {}, "or, once the operation in progress is done:"), lined(later)],
       ),
     ),
   );
-  const headings = ["path", "found", "allowed: what all operations that had returned leave"];
+  const left = "what all operations that had returned leave";
+  const headings = isCompared
+    ? ["path", "found", `on ${reference}`, `without a crash: ${left}`]
+    : ["path", "found", `allowed: ${left}`];
   return element(
     "section",
     {},
-    element("h3", {}, "After recovery: found beside allowed"),
+    element("h3", {}, isCompared ? `After recovery: found beside ${reference}` : "After recovery: found beside allowed"),
     failure && element("p", { class: "failure" }, `✗ ${failure}`),
     rows.length > 0 &&
       element(
@@ -205,6 +210,8 @@ function comparison({ failure, comparison: paths, comparison_omitted: more }) {
         element("tbody", {}, rows),
       ),
     more > 0 && element("p", { class: "note" }, `${more} more paths`),
+    note && element("p", { class: "note" }, note),
+    objections.map((said) => element("p", { class: "failure" }, `✗ ${said}`)),
   );
 }
 

@@ -1,13 +1,17 @@
 """The agent's report before it is judged: choices are settled, and what may differ is left out."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from postcrash.model import Observation
 from postcrash.model.wire_observation import (
     comparable,
     is_mounted,
     open_components,
+    report_of_tree,
     settled,
     settled_below,
     with_tree,
@@ -90,3 +94,21 @@ def test_without_a_tree_nothing_changes(known: Any) -> None:
 def test_logs_are_compared_where_both_are_whole(predicted: Any, observed: Any, same: bool) -> None:
     first, second = comparable(predicted, observed)
     assert (first == second) is same
+
+
+def test_a_tree_is_told_so_that_it_can_be_read_again() -> None:
+    root = {"path": ".", "type": "dir", "mode": 0o755, "nlink": 3, "inode": 0, "size": 0}
+    file = {**root, "path": "f", "type": "file", "mode": 0o600, "nlink": 2, "inode": 1, "size": 3}
+    entries = [
+        root,
+        {**file, "segments": [[0, 1, "write:3"], choice(7), [2, 3, "other"]], "hash": "0123456789abcdef"},
+        {**file, "path": "g", "segments": [[0, 3, "zero"]], "xattrs": {"user.x": "00"}},
+        {**root, "path": "l", "type": "symlink", "target": "f"},
+        {**root, "path": "n", "type": "fifo"},
+        {"path": "u", "type": "file", "error": 117},
+    ]
+    mounted = Observation.from_wire({"mount_errno": 0, "tree": entries, "klog": ["<4>odd"], "aged": "gone"})
+    told = report_of_tree(mounted)
+    assert Observation.from_wire(json.loads(json.dumps(told))) == replace(mounted, klog=())
+    failed = Observation.from_wire({"mount_errno": 5, "tree": [], "klog": []})
+    assert Observation.from_wire(report_of_tree(failed)) == failed

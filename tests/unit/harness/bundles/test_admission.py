@@ -24,6 +24,7 @@ from postcrash.reports.store.records import Finding, state_id
 from postcrash.targets import TARGETS, VARIANTS, target_named
 
 from ...conftest import places
+from ...reports.conftest import observation
 from .conftest import ORIGINAL, Made, named
 from .test_taking import JSON, put
 
@@ -196,6 +197,17 @@ def test_a_judge_may_have_a_name_that_no_file_can_have(made: Made) -> None:
 @pytest.mark.parametrize("name", ["mounts", "same-as:kernel:6.12", "same-as:target:xfs", "same-recovery", "guest"])
 def test_each_kind_of_judge_is_admitted(made: Made, name: str) -> None:
     assert admitted(made.parts(checker=name)).checker == name
+
+
+def test_what_a_reference_shows_is_checked_like_any_report(made: Made) -> None:
+    shown = observation([[0, 5000, "write:1"]])
+    explanation = admitted(made.parts(checker="same-as:kernel:6.12", reference=shown)).explanation
+    assert explanation is not None
+    (path,) = [each for each in explanation.comparison if each.path == "A"]
+    assert path.differs and path.reference[1] == "bytes 0 to 5000: those of write B 0 5000"
+    damaged = made.parts(checker="same-as:kernel:6.12", reference={**shown, "tree": 5})
+    assert "what kernel:6.12 shows cannot be read: tree: expected an array, found 5" in refused(damaged)
+    assert "'mounts' compares with none" in refused(made.parts(checker="mounts", reference=shown))
 
 
 RAN = 'creat A\nappend A 4096\n---\nrun "sh -c evil" 60\nsays one\nends\ncommit\nsync\n'

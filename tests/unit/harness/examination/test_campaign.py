@@ -62,6 +62,8 @@ class Comparing(Busy):
     recorder = CRASH_DISK
     compared = ComparedWith("kernel", "guest", None, "target")
 
+    def nearest(self, history: History, observation: Observation) -> None: ...
+
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
         return ""
 

@@ -220,6 +220,8 @@ class ComparingJudge(RememberingJudge):
         super().__init__()
         self.reason, self.asked = reason, list[tuple[str, object]]()
 
+    def nearest(self, history: History, observation: Observation) -> None: ...
+
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
         self.asked.append((workload.name, lost))
         return self.reason

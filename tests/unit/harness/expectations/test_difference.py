@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from postcrash.harness.errors import CrashDiskEndedError, LostAtWork, OperationFailedError
+from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations import difference
 from postcrash.harness.expectations.difference import DifferenceJudge, Reference, ReferenceOutcomes
@@ -104,6 +105,17 @@ def test_contents_that_were_shown_and_not_together_are_told() -> None:
     found = outcome(ROOT, replace(FILE, segments=(Segment(0, 2, "zero"), Segment(2, 4, "write:0"))))
     assert not known.has(NOW, found)
     assert known.differences(NOW, found) == ["files have contents that they never have together"]
+
+
+def test_the_nearest_outcome_is_the_one_that_is_told_of() -> None:
+    zeros, half = (Segment(0, 4, "zero"),), (Segment(0, 2, "write:0"), Segment(2, 4, "zero"))
+    other = replace(FILE, path="b", inode=3)
+    files = [(replace(FILE, segments=each), other) for each in (zeros, FILE.segments)]
+    known = shown((ROOT,), *((ROOT, *each) for each in files))
+    found = outcome(ROOT, FILE, replace(other, segments=half))
+    assert known.nearest(NOW, found) == outcome(ROOT, *files[1])
+    assert known.nearest(NOW, outcome(ROOT, replace(FILE, size=2))) == outcome(ROOT)
+    assert known.nearest(LATER, found) is None
 
 
 def test_differences_of_different_kinds_have_words_of_their_own() -> None:
@@ -248,6 +260,19 @@ def test_what_the_reference_shows_is_taken_from_the_store(tmp_path: Path, monkey
     assert machine.runs == difference.RUNS_MAX
     assert (asked("stock"), machine.runs) == (first, difference.RUNS_MAX)
     assert (asked("stock, built otherwise"), machine.runs) == (first, 2 * difference.RUNS_MAX)
+
+
+def test_a_finding_has_what_the_reference_shows_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = judge_against(machine_that_shows(recovered(None)), tmp_path, monkeypatch)
+    changed = {**recovered(None), "tree": [{**TREE[0], "mode": 0o700}]}
+    machine: Any = FakeMachine(RECORDED, explored=lambda _: [interval_report(([], changed))], shown=lambda _: changed)
+    plan = pretended_plan(tmp_path, TARGET, WORKLOAD, judges=(judge,))
+    (finding,) = examine(machine, plan, tmp_path / "run.pcr", lambda _: None).findings
+    assert finding.compared_with == "kernel:old"
+    assert Observation.from_wire(finding.reference) == Observation.from_wire(recovered(None))
+    assert finding.explanation is not None
+    root, *_ = finding.explanation.comparison
+    assert (root.found, root.reference, root.differs) == (("directory", "mode 700"), ("directory", "mode 755"), True)
 
 
 def test_what_the_reference_left_open_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

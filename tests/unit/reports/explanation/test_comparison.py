@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postcrash.model import Entry, History, Segment, Tree, parse_workload
+from postcrash.model.choices import UndecidedBytes
 from postcrash.reports.explanation.comparison import LINES_MAX, PATHS_MAX, compare
 from postcrash.reports.store.explained import PathComparison
 
@@ -116,3 +117,47 @@ def test_of_many_paths_those_that_differ_are_shown() -> None:
     assert len(comparison) == PATHS_MAX
     assert omitted == 11
     assert [one.path for one in comparison if one.differs] == ["f069"]
+
+
+def beside(found: Tree, reference: Tree) -> dict[str, PathComparison]:
+    return {one.path: one for one in compare(history(5), found, reference)[0]}
+
+
+def test_what_is_as_the_reference_shows_it_does_not_differ() -> None:
+    """Even if the operations leave something else."""
+    one = beside(without("b"), without("b"))["b"]
+    assert (one.differs, one.reference, one.allowed[0][:4]) == (False, ("not there",), "file")
+
+
+def test_what_the_reference_shows_stands_beside_what_was_found() -> None:
+    whole = history(5).trees[5]
+    one = beside(without("b"), whole)["b"]
+    assert one.differs and one.reference[0] == "file, 4096 bytes, 2 links, the same as d/a"
+    extra = Entry("new", "fifo", mode=0o644, nlink=1, inode=9)
+    one = beside(whole, whole.changed({"new": extra}))["new"]
+    assert (one.differs, one.found, one.reference) == (True, ("not there",), ("fifo",))
+
+
+@pytest.mark.parametrize(
+    ("change", "mine", "theirs"),
+    [
+        ({"mode": 0o600}, "mode 600", "mode 644"),
+        ({"size": 0, "segments": ()}, "file, 0 bytes, 2 links, the same as d/a", "bytes 0 to 4096: those of append"),
+        ({"inode": 99}, "file, 4096 bytes, 2 links", "file, 4096 bytes, 2 links, the same as d/a"),
+        ({"segments": (Segment(0, 4096, "zero"),)}, "bytes 0 to 4096: zeros", "bytes 0 to 4096: those of append"),
+    ],
+)
+def test_each_field_in_which_the_two_differ_is_told(change: dict[str, Any], mine: str, theirs: str) -> None:
+    one = beside(with_b(**change), history(5).trees[5])["b"]
+    assert one.differs and mine in one.found
+    assert any(line.startswith(theirs) for line in one.reference)
+
+
+@pytest.mark.parametrize(("source", "differs"), [("zero", False), ("write:0", False), ("stale", True)])
+def test_contents_that_the_reference_left_open_are_each_told(source: str, differs: bool) -> None:
+    """They are compared in each version."""
+    versions = ((Segment(0, 4096, "zero"),), (Segment(0, 4096, "write:0"),))
+    open_ = with_b(segments=(), choices=(UndecidedBytes(0, 4096, 7, versions),))
+    one = beside(with_b(segments=(Segment(0, 4096, source),)), open_)["b"]
+    assert one.differs is differs
+    assert one.reference[1] == "bytes 0 to 4096: zeros, or those of append d/a 4096"

@@ -74,6 +74,22 @@ def test_the_operation_in_progress_has_its_say(explanation: Explanation) -> None
     assert "or, once the operation in progress is done:" in printed(replace(explanation, comparison=(path,)))
 
 
+def test_what_a_reference_shows_has_a_column_of_its_own(explanation: Explanation) -> None:
+    path = PathComparison("A", ("not there",), ("file, 1 bytes",), (), True, ("file, 7 bytes",))
+    objected = "fsync-names: A is missing; broken in practice: fsync-keeps-names (generic/104)"
+    compared = replace(explanation, reference="kernel:6.1", comparison=(path,), objections=(objected,))
+    text = " ".join(printed(compared, 160).split())
+    assert "path found on kernel:6.1 without a crash" in text
+    assert "✗ A not there file, 7 bytes file, 1 bytes" in text
+    assert f"what stands here is the nearest. ✗ {objected}" in text
+
+
+def test_where_one_of_the_two_does_not_mount_it_is_said(explanation: Explanation) -> None:
+    failed = replace(explanation, comparison=(), failure="mount failed with EIO", reference="kernel:6.1")
+    assert "at this instant: it mounts." in printed(replace(failed, reference_said="it mounts"), 160)
+    assert "What it shows at this instant is not known." in printed(failed, 160)
+
+
 def test_hostile_text_cannot_move_the_cursor_or_be_markup(explanation: Explanation) -> None:
     evil = "[bold]\x1b[2J\u202e\x07[/bold]"
     path = PathComparison(evil, (evil,), (evil,), (), True)
@@ -81,8 +97,9 @@ def test_hostile_text_cannot_move_the_cursor_or_be_markup(explanation: Explanati
     changed = replace(
         explanation, comparison=(path,), evidence=(Evidence(evil, evil),), operations=(operation,), failure=evil
     )
+    changed = replace(changed, objections=(evil,))
     text = printed(changed, width=200)
-    assert text.count("[bold]\\x1b[2J\\u202e\\x07[/bold]") == 7
+    assert text.count("[bold]\\x1b[2J\\u202e\\x07[/bold]") == 8
     assert "\x1b" not in text
 
 

@@ -152,6 +152,7 @@ def evil_story(story: Story) -> Story:
     explanation = story.finding.explanation
     assert explanation is not None
     writes = tuple(replace(write, what=EVIL, name=EVIL, flags=EVIL) for write in explanation.epochs[0].writes)
+    evil_sides: dict[str, Any] = {"path": EVIL, **dict.fromkeys(("found", "allowed", "reference"), (EVIL,))}
     hostile = replace(
         explanation,
         operations=tuple(replace(operation, text=EVIL) for operation in explanation.operations),
@@ -160,7 +161,9 @@ def evil_story(story: Story) -> Story:
         named_by=EVIL,
         unsent=(EVIL,),
         failure=EVIL,
-        comparison=tuple(replace(path, path=EVIL, found=(EVIL,), allowed=(EVIL,)) for path in explanation.comparison),
+        comparison=tuple(replace(path, **evil_sides) for path in explanation.comparison),
+        reference=EVIL,
+        objections=(EVIL,),
         evidence=tuple(replace(evidence, title=EVIL, text=EVIL) for evidence in explanation.evidence),
     )
     texts: dict[str, Any] = dict.fromkeys(

@@ -17,6 +17,7 @@ from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix, render_needs
 from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
+from postcrash.reports.store.explained import PathComparison
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Matrix
 
@@ -142,6 +143,24 @@ def test_a_story_is_told(reader: Reader, table: str, story: Story) -> None:
     expect(told.locator("tr.differs [data-label=found]")).to_have_text("file, 5000 bytesbytes 0 to 5000: zeros")
     expect(told).to_contain_text("epoch 2 ends: flush, under way at the crash")
     expect(told.get_by_text("EXT4-fs warning (device ubdb): odd")).to_be_visible()
+
+
+def test_a_comparison_has_the_other_side_beside_what_was_found(
+    reader: Reader, story: Story, make_matrix: Callable[..., Matrix]
+) -> None:
+    """With what other judges say of the state."""
+    assert story.finding.explanation is not None
+    path = PathComparison("A", ("not there",), ("fifo",), (), True, ("file, 7 bytes",))
+    told = replace(
+        story.finding.explanation, comparison=(path,), reference="kernel:6.1", objections=("durability: no",)
+    )
+    compared = replace(story, finding=replace(story.finding, explanation=told))
+    page = reader.open(render_matrix(make_matrix([]), [compared]), f"#{story.finding.id}")
+    table = page.locator("table.comparison")
+    expect(table.locator("thead th")).to_contain_text(["path", "found", "on kernel:6.1", "without a crash"])
+    expect(table.locator("tr.differs td")).to_have_text(["not there", "file, 7 bytes", "fifo"])
+    expect(page.locator(".story")).to_contain_text("kernel:6.1 never shows what was found.")
+    expect(page.locator(".story .failure")).to_have_text("✗ durability: no")
 
 
 def test_it_says_which_of_the_lost_writes_matter(

@@ -59,4 +59,4 @@ def test_a_story_that_is_too_long_leaves_room_for_others(story: Story) -> None:
 def test_a_finding_without_explanation_has_a_story(story: Story) -> None:
     bare = Story(replace(story.finding, explanation=None))
     (one,) = told(story_block([bare], 10**6)).values()
-    assert (one["timeline"], one["script"], one["names"]) == (None, [], "")
+    assert (one["timeline"], one["script"], one["notes"]) == (None, [], {"names": "", "reference": ""})
