@@ -1,4 +1,7 @@
-"""Findings as they are shown: the file system's own tools name the writes that the crash lost."""
+"""Findings as they are shown: with the names that the file system's own tools give to the writes that the crash lost.
+
+A finding of a comparison also has what other judges object to.
+"""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,11 +11,12 @@ from postcrash._core import Recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import source_of
 from postcrash.harness.examination.recorded import recorded_target
+from postcrash.harness.expectations.objections import objections
 from postcrash.model import SimulationError, WorkloadError
 from postcrash.reports.explanation.explanation import ExplanationError, explain
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
-from postcrash.targets import UnknownTargetError, target_named
+from postcrash.targets import Target, UnknownTargetError, target_named
 
 
 def named(findings: Iterable[Finding], store: Store) -> list[Finding]:
@@ -33,4 +37,12 @@ def _named(finding: Finding, store: Store) -> Finding:
         return finding
     except (ExplanationError, WorkloadError, SimulationError) as error:
         raise UsageError(f"{finding.id} does not fit {finding.recording}: {error}") from error
-    return replace(finding, explanation=explanation)
+    return with_objections(replace(finding, explanation=explanation), target)
+
+
+def with_objections(finding: Finding, target: Target) -> Finding:
+    """The finding, in whose explanation stands what judges that compare nothing object to."""
+    if finding.explanation is None:
+        return finding
+    told = tuple(objection.told for objection in objections(finding, target))
+    return replace(finding, explanation=replace(finding.explanation, objections=told))

@@ -8,6 +8,7 @@ from pathlib import Path
 from postcrash._core import Recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import source_of
+from postcrash.harness.findings.naming import with_objections
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.harness.session import Session
 from postcrash.reports.explanation.explanation import ExplanationError, explain
@@ -51,6 +52,7 @@ def _told(finding: Finding, target: Target | None, store: Store) -> Story:
     finding = replace(finding, explanation=explanation)
     if target is None:
         return Story(finding, moments, no_script=f"nobody knows the target {finding.target} any more")
+    finding = with_objections(finding, target)
     try:
         return Story(finding, moments, reproducers_of(finding, target, store)[0].text)
     except NoCommandError as error:

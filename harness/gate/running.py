@@ -12,6 +12,7 @@ from postcrash.harness.auditing.judge import ApplicationJudge
 from postcrash.harness.examination.judges import PropertyJudge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.objections import objections
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.hunting.causes import Cause, cause_of
@@ -26,6 +27,7 @@ from postcrash.harness.hunting.probes import Plans, Probe, joined_plan, plans_fo
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
+from postcrash.reports.explanation.explanation_text import unlike_reference
 from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, VerdictName, cause_id
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -213,6 +215,8 @@ def finding_fields(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "loss": headline(finding),
         "lost": tuple(kinds_lost(finding)),
+        "beside": tuple(unlike_reference(finding.explanation)) if finding.explanation is not None else (),
+        "objections": tuple(each.told for each in objections(finding, planned.target)),
         "finding": finding.id,
         "name": finding.workload_name,
         "operations": workload_in(planned, finding).without_tail().to_text(),

@@ -9,6 +9,8 @@ from postcrash.reports.numbers import counted, grouped
 from postcrash.reports.text import cut, one_line, visible
 
 _SHARDS_MAX = 100
+_BESIDE_MAX = 10
+"""How many paths of a comparison are told."""
 NOTHING_LOST = "nothing that had been sent"
 
 
@@ -33,6 +35,10 @@ def facts(failure: Failure) -> Iterator[str]:
         yield f"known: {one_line(failure.known)}{told}"
     if failure.standing:
         yield one_line(failure.standing)
+    yield from map(one_line, failure.beside[:_BESIDE_MAX])
+    if len(failure.beside) > _BESIDE_MAX:
+        yield f"{plural(len(failure.beside) - _BESIDE_MAX, 'more path')} that differ"
+    yield from (f"also {one_line(objection)}" for objection in failure.objections)
     if failure.is_violated:
         yield f"lost: {', '.join(map(one_line, failure.lost)) or NOTHING_LOST}"
     if failure.varies:

@@ -86,6 +86,10 @@ class Failure(_Record):
     """The page of the finding that this is, if it is known upstream; such a failure is new until a line accepts it."""
     standing: Text = ""
     """The rule that the verdict rests on; empty if undecided."""
+    beside: tuple[Text, ...] = ()
+    """If the judge compares: for each path that differs, what was found there and what the reference shows."""
+    objections: tuple[Text, ...] = ()
+    """If the judge compares: what other judges object to in the same state, each with the rule that is broken."""
     finding: FindingId = ""
     """The id of the finding with the smallest workload; empty if undecided."""
     found: FindingId = ""

@@ -135,6 +135,7 @@ def _entry(failure: Failure, part: Part) -> ReportEntry:
         "its file": failure.file,
         "workloads that fail so": str(failure.workloads) if failure.is_violated else "",
         "rule": failure.standing,
+        "other rules": "; ".join(failure.objections),
         "kinds of lost writes": ", ".join(failure.lost),
         "known because": failure.accepted_because,
         "more than is known": failure.growth,

@@ -10,6 +10,7 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.objections import objections
 from postcrash.harness.files.output import count_text
 from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.groups import GroupSummary, kinds_lost
@@ -91,6 +92,9 @@ def to_json(
 
 
 def _meaning(plan: Plan, expected: Expectation, summary: GroupSummary) -> str:
+    """The rule that is broken. Of a comparison, which has none: what other judges object to in the same state."""
+    if expected.compares:
+        return "; ".join(f"also {objection.told}" for objection in objections(summary.shown, plan.target))
     return expected.standing(plan.target, plan.how.model, summary.shown.checker, Verdict.VIOLATED)
 
 

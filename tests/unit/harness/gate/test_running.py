@@ -11,12 +11,20 @@ import pytest
 
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.planning import PlannedPart, Planner
-from postcrash.harness.gate.running import _part, _violated, cause_of_finding, not_begun, run_part
+from postcrash.harness.gate.running import (
+    _part,
+    _violated,
+    cause_of_finding,
+    finding_fields,
+    not_begun,
+    run_part,
+)
 from postcrash.harness.hunting.causes import cause_of
 from postcrash.harness.hunting.hunt_result import Group, HuntResult
 from postcrash.harness.session import Session
 from postcrash.model import parse_workload
 from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Part
+from postcrash.reports.store.explained import Explanation, PathComparison
 from postcrash.reports.store.store import Store
 
 from ..hunting.pretence import found, plan
@@ -66,6 +74,26 @@ def test_an_operation_that_is_not_there_matters_where_a_corpus_asks_for_it(
     assert (part.verdict, part.lacking) == (verdict, dict(lacking))
     refused = told(planned, run=1, tested=Counter(P5=1), refused=lacking)
     assert refused.verdict == "undecided"
+
+
+def test_a_failure_of_a_comparison_has_both_sides_and_the_rules_that_its_state_breaks(
+    planned: PlannedPart, tmp_path: Path
+) -> None:
+    asked = replace(plan(tmp_path), workload=parse_workload("creat a\nfsync a", "w"))
+    nothing: Any = {"operations": (), "epochs": (), "lost": (), "unsent": (), "evidence": ()}
+    omitted: Any = {"epochs_omitted": 0, "lost_omitted": 0, "comparison_omitted": 0}
+    path = PathComparison("a", ("not there",), ("fifo",), (), True, ("file, 0 bytes",))
+    told = Explanation(
+        **{**nothing, **omitted}, named_by="", unnamed="", failure="", comparison=(path,), reference="kernel:6.1"
+    )
+    root = {"path": ".", "type": "dir", "mode": 0o755, "nlink": 2, "inode": 0, "size": 0}
+    seen: Any = {"started": 2, "returned": 2, "observation": {"mount_errno": 0, "tree": [root], "klog": []}}
+    finding = replace(found(asked, "a is missing", "r-0123456789abcdef"), explanation=told, **seen)
+    compared = replace(finding, checker="same-as:kernel:6.1")
+    fields = finding_fields(planned, compared)
+    assert fields["beside"] == ("a found: not there; on kernel:6.1: file, 0 bytes",)
+    assert [said.partition(":")[0] for said in fields["objections"]] == ["fsync-names"]
+    assert finding_fields(planned, finding)["objections"] == ()
 
 
 @pytest.mark.parametrize(("message", "shows_least"), [("bar has other bytes", True), ("bar is missing", False)])

@@ -47,6 +47,13 @@ def test_a_crash_that_loses_nothing_says_so(make_failure: MakeFailure, make_unde
     assert list(facts(make_undecided())) == []
 
 
+def test_a_comparison_says_what_the_two_show_and_which_rules_the_state_breaks_too(make_failure: MakeFailure) -> None:
+    beside = tuple(f"{path} found: not there; on kernel:6.1: fifo" for path in "abcdefghijkl")
+    told = list(facts(make_failure(standing="", beside=beside, objections=("fsync-names: a is missing; broken",))))
+    assert told[:10] == list(beside[:10])
+    assert told[10:12] == ["2 more paths that differ", "also fsync-names: a is missing; broken"]
+
+
 def test_what_was_not_run_has_no_workload_and_no_command(make_undecided: MakeFailure) -> None:
     failure = make_undecided(name="", operations="", workloads=1)
     assert story(failure) == "undecided: N recoveries were not enough (durability, mounts)\n1 workload"

@@ -1,0 +1,58 @@
+"""What judges that compare nothing say of a finding that a comparison made.
+
+A comparison says only that a reference never shows a state. If documents or practice (`--expect practice`) speak
+against the state too, it is wrong whatever the reference does. Such a judge also says what to look for in a script.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from postcrash.harness.expectations.expectation import PRACTISED, Expectation
+from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
+from postcrash.reports.store.records import Finding
+from postcrash.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A judge that objects to the state of a finding: its name, what it says, and the rule that is broken."""
+
+    judge: str
+    message: str
+    rule: str
+
+    @property
+    def told(self) -> str:
+        """In one line."""
+        return f"{self.judge}: {self.message}; {self.rule}"
+
+
+def objections(finding: Finding, target: Target) -> tuple[Objection, ...]:
+    """The objections of level `practice` to the state of a comparison's finding. Empty for other findings.
+
+    An objection counts only if a rule is broken by it. A judge of what the finding's recovery did not do, such as fsck,
+    is not asked, and what it would say is not known.
+    """
+    if not finding.compared_with or finding.observation is None:
+        return ()
+    try:
+        observation = Observation.from_wire(finding.observation)
+    except ObservationError:
+        return ()
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    history = History(workload, finding.started, finding.returned)
+    return tuple(_objections(finding, target, history, observation))
+
+
+def _objections(finding: Finding, target: Target, history: History, observation: Observation) -> Iterator[Objection]:
+    expected = Expectation.named(PRACTISED)
+    for judge in expected.judges(target, finding.model):
+        opinion = judge.opinion(history, observation) if judge.wants(finding.recovery) else None
+        rule = expected.standing(target, finding.model, judge.name, Verdict.VIOLATED)
+        if opinion is not None and opinion.verdict is Verdict.VIOLATED and rule.startswith("broken"):
+            yield Objection(judge.name, opinion.message, rule)
+
+
+def as_objected(finding: Finding, objection: Objection) -> Finding:
+    """The same crash state as a finding of the judge that objects, which compares nothing."""
+    return replace(finding, checker=objection.judge, message=objection.message, reference=None)
