@@ -14,6 +14,7 @@ from postcrash.harness.findings.reproduce import (
 )
 from postcrash.model import parse_workload, simulate
 from postcrash.reports.script.fstests import FstestsTest, fstest
+from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, LogCut
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -34,6 +35,8 @@ def fstests_test(
     """The test called `name`. `tried` is the script that was tried on `kernel`, if one was. Raises NoCommandError."""
     require_shell(finding)
     require_one_crash(finding)
+    if finding.compared_with:
+        raise NoCommandError(f"no rule is broken: only {finding.compared_with} does otherwise, and a test needs a rule")
     with source_of(store, finding) as (source, _):
         recording = Recording(source.recording)
         interval = intervals(recording, source.base, finding.model)[finding.interval]

@@ -1,10 +1,13 @@
 """The shell script of a finding. It is tried in several forms to see which of them shows the finding first."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from postcrash._core import DeviceModel, Interval, Recording, intervals
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
+from postcrash.harness.expectations.objections import as_objected, objections
+from postcrash.harness.findings.outcome import outcome_symptom
 from postcrash.harness.findings.symptom import objects, symptom
 from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.model import History, Observation, parse_workload
@@ -45,6 +48,7 @@ def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Repr
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
     """The scripts that may show the finding, simplest first. Raises NoCommandError if there can be none."""
     require_shell(finding)
+    finding = finding_to_show(finding, target)
     (history, observation), found = _seen(finding), symptom_of(finding)
     title = f"{finding.target}, {finding.checker}: {finding.message}"
     cuts: dict[Cut, None] = dict.fromkeys(
@@ -53,6 +57,20 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
     return tuple(
         Reproducer(script(title, target, history.workload, list(history.trees), found, cut), cut) for cut in cuts
     )
+
+
+def finding_to_show(finding: Finding, target: Target) -> Finding:
+    """The finding that a script shows for this one. It is this one, unless it was made by a comparison.
+
+    Then it is the finding of a judge that compares nothing and objects to the same state, if a script can look for what
+    that judge says.
+    """
+    for objection in objections(finding, target):
+        objected = as_objected(finding, objection)
+        with suppress(NoCommandError):
+            symptom_of(objected)
+            return objected
+    return finding
 
 
 def require_one_crash(finding: Finding) -> None:
@@ -88,6 +106,8 @@ def cut_for_fstests(finding: Finding, recording: Recording, interval: Interval) 
 def symptom_of(finding: Finding) -> Symptom:
     """What a script looks for. Raises NoCommandError."""
     history, observation = _seen(finding)
+    if finding.compared_with:
+        return outcome_symptom(finding, history, observation)
     return symptom(finding.checker, history, observation, repaired=finding.is_repaired)
 
 
@@ -116,12 +136,15 @@ def _flakey(finding: Finding, history: History, observation: Observation | None)
     """Power cuts between operations for which the judge objects to the finding's observation."""
     for count in dict.fromkeys([finding.started, finding.returned]):
         is_recorded = count >= len(history.workload.setup)
-        if (
-            is_recorded
-            and observation
-            and objects(finding.checker, History(history.workload, count, count), observation)
-        ):
+        if is_recorded and observation and _objects(finding, History(history.workload, count, count), observation):
             yield FlakeyCut(count)
+
+
+def _objects(finding: Finding, history: History, observation: Observation) -> bool:
+    """Whether the judge objects at this instant. What a reference shows is known at the finding's own instant only."""
+    if finding.compared_with:
+        return (history.started, history.returned) == (finding.started, finding.returned)
+    return objects(finding.checker, history, observation)
 
 
 def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[LogCut]:

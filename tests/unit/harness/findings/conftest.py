@@ -15,14 +15,17 @@ WORKLOAD = "---\ncreat a\nsync\n"
 BASE = "b-0123456789abcdef"
 EVENTS: list[tuple[Any, ...]] = [
     *(("durable",), ("started", 0), ("returned", 0, 0), ("started", 1)),
-    *(("write", 1, 800, b"\x01" * 4096, False, False), ("complete", 1)),
+    *(("write", 1, 800, b"\x01" * 4096, False, False), ("complete", 1), ("returned", 1, 0)),
 ]
 TREE = [{"path": ".", "type": "dir", "mode": 0o755, "nlink": 2, "inode": 0, "size": 0}]
 
 
 @pytest.fixture
 def make_finding(tmp_path: Path) -> Callable[..., tuple[Finding, Session]]:
-    """A finding on a target, which lost the only write, and a session. If it `is_recorded`, the store has it all."""
+    """A finding on a target, which lost the only write, and a session. If it `is_recorded`, the store has it all.
+
+    The sync is in progress, and the recording also has the instant after it.
+    """
 
     def made(target: str, *, is_recorded: bool = True) -> tuple[Finding, Session]:
         session = Session(tmp_path / "store")
