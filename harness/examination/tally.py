@@ -1,6 +1,7 @@
 """How many crash states break a judge, counted exactly from the certificates of a run."""
 
 from itertools import product
+from typing import NamedTuple
 
 from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate
@@ -12,24 +13,31 @@ JUDGED_MAX = 20_000
 """The most observations that are judged. If there are more, nothing is counted."""
 
 
+class StateCount(NamedTuple):
+    """Crash states that break a judge, of all that were covered, and the recoveries that were run to cover these."""
+
+    broken: int
+    covered: int
+    recoveries: int
+
+
 def violating(
     certificates: list[Certificate], intervals: list[Interval], workload: Workload, judge: Judge
-) -> tuple[int, int] | None:
+) -> StateCount | None:
     """Count the crash states that break `judge`, and all that were covered. None if counting would take too long.
 
     A state counts once for each instant of its crash interval. Contents that a recovery left open are judged version by
     version, each with the number of states that have it.
     """
     count = _Count(judge)
-    for certificate in certificates:
-        if certificate.within is not None or not judge.wants(certificate.recover):
-            continue
+    wanted = [each for each in certificates if each.within is None and judge.wants(each.recover)]
+    for certificate in wanted:
         for instant in certificate.instants:
             history = History(workload, instant.started, instant.returned)
             count.add(certificate, intervals[certificate.index], history)
             if count.judged > JUDGED_MAX:
                 return None
-    return count.broken, count.covered
+    return StateCount(count.broken, count.covered, sum(certificate.recoveries for certificate in wanted))
 
 
 class _Count:

@@ -1,6 +1,6 @@
 """The shell script of a finding. It is tried in several forms to see which of them shows the finding first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -9,7 +9,6 @@ from postcrash.harness.examination.crash_in_recovery import source_of, state_bel
 from postcrash.harness.expectations.objections import as_objected, objections
 from postcrash.harness.findings.outcome import outcome_symptom
 from postcrash.harness.findings.symptom import objects, symptom
-from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.model import History, Observation, parse_workload
 from postcrash.reports.explanation.epochs import crash_event
 from postcrash.reports.script.shell_operations import NoCommandError
@@ -115,21 +114,6 @@ def _seen(finding: Finding) -> tuple[History, Observation | None]:
     workload = parse_workload(finding.workload_text, finding.workload_name)
     history = History(workload, finding.started, finding.returned)
     return history, None if finding.observation is None else Observation.from_wire(finding.observation)
-
-
-def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], ScriptResult], times: int) -> Reproducer:
-    """The first script that shows the violation, run `times` times. If none shows it, the first script, run once."""
-    first: Reproducer | None = None
-    for candidate in scripts:
-        ran = run(candidate.text)
-        attempt = Reproducer(candidate.text, candidate.cut, (ran.code,), ran.printed)
-        if ran.code == 1:
-            more = [run(candidate.text) for _ in range(times - 1)]
-            codes = (ran.code, *(each.code for each in more))
-            return Reproducer(candidate.text, candidate.cut, codes, [ran, *more][-1].printed)
-        first = first or attempt
-    assert first is not None
-    return first
 
 
 def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[FlakeyCut]:

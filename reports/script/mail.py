@@ -1,13 +1,14 @@
 """A finding as plain text for a mailing list. Lines have at most 72 characters, except commands and scripts."""
 
+import shlex
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from postcrash._core import DeviceModel
-from postcrash.properties.promises import Statements, said_of
+from postcrash.properties.promises import practice_of, said_of
 from postcrash.reports.explanation.explanation import CONSOLE, last_lines
-from postcrash.reports.explanation.explanation_text import ALL_THERE, UNSENT, place, when
+from postcrash.reports.explanation.explanation_text import ALL_THERE, UNSENT, place, reference_note, when
 from postcrash.reports.store.explained import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
 from postcrash.reports.store.records import Finding
 from postcrash.reports.text import visible
@@ -15,6 +16,8 @@ from postcrash.targets import Target
 
 WIDTH = 72
 SUBJECT_WIDTH = 75
+_MARGIN = " " * 10
+"""Before the second line of a fact."""
 _STATUS = {"set-up": "", "returned": "", "in progress": "in progress at the power cut", "not started": "not started"}
 
 
@@ -22,24 +25,28 @@ _STATUS = {"set-up": "", "returned": "", "in progress": "in progress at the powe
 class Mail:
     """What a mail says besides the finding and its explanation.
 
-    statement  what the judge expects, in prose
-    states     how many crash states show a violation of the judge, in words
-    tried      how the script was run and what it showed, in words
-    script     the reproducer; empty if there is none
+    statement   what the judge expects, in prose
+    states      how many crash states show a violation of the judge, in words
+    tried       how the script was run and what it showed, in words
+    script      the reproducer; empty if there is none
+    others      what the script showed on other kernels, a line each; empty if it was not run there
+    recipients  maintainers and lists, as mails have them; empty if nobody asked who they are
     """
 
     statement: str
     states: str
     tried: str
     script: str
+    others: tuple[str, ...] = ()
+    recipients: tuple[str, ...] = ()
 
 
 def mail(finding: Finding, explanation: Explanation, target: Target, told: Mail) -> str:
     """The text, ready to be sent."""
     subject = textwrap.shorten(f"[BUG] {target.fstype}: {visible(finding.message)}", SUBJECT_WIDTH, placeholder=" …")
     sections = [
-        f"Subject: {subject}",
-        _what(finding, target, told.statement),
+        "\n".join([*_addressed(told.recipients), f"Subject: {subject}"]),
+        _what(finding, explanation, target, told.statement),
         _where(finding, target),
         _operations(explanation.operations),
         _trees(explanation),
@@ -47,6 +54,7 @@ def mail(finding: Finding, explanation: Explanation, target: Target, told: Mail)
         *_evidence(finding, explanation),
         f"How often\n\n{_wrapped(told.states)}",
         f"Reproducer\n\n{_wrapped(told.tried)}",
+        *_others(told.others),
     ]
     script = f"\n---- 8< ---- reproduce.sh\n{told.script}---- >8 ----\n" if told.script else ""
     return "\n\n".join(sections) + "\n" + script
@@ -78,31 +86,76 @@ def _indented(text: str) -> str:
     return textwrap.indent(text, "  ")
 
 
-def _what(finding: Finding, target: Target, statement: str) -> str:
+def _addressed(recipients: Sequence[str]) -> Iterator[str]:
+    """The header of the recipients, one a line."""
+    if recipients:
+        yield "To: " + ",\n    ".join(map(visible, recipients))
+
+
+def _what(finding: Finding, explanation: Explanation, target: Target, statement: str) -> str:
     parts = [
         f"A power cut can leave {target.fstype} in a state that breaks this expectation ({finding.checker}):",
         statement,
         f"Found after recovery: {finding.message}.",
-        _promised(said_of(target, finding.model, finding.checker)),
+        *(_compared_with(explanation) if finding.compared_with else _expected(target, finding)),
     ]
     return "\n\n".join(_wrapped(part, "  " if part is statement else "") for part in parts)
 
 
-def _promised(about: Statements) -> str:
+def _expected(target: Target, finding: Finding) -> Iterator[str]:
+    """Who expects this of the file system."""
+    about = said_of(target, finding.model, finding.checker)
     if about.promise:
-        return f"It is promised: {about.promise.cited}."
-    return f"The documentation does not promise it{f': {about.denial.cited}' if about.denial else ''}."
+        yield f"It is promised: {about.promise.cited}."
+    else:
+        yield f"The documentation does not promise it{f': {about.denial.cited}' if about.denial else ''}."
+    practice = practice_of(target, finding.model, finding.checker)
+    if practice is not None:
+        yield f"File systems are held to it in practice: {practice.cited}."
+
+
+def _compared_with(explanation: Explanation) -> Iterator[str]:
+    """What else speaks against the state of a finding that compares."""
+    if not explanation.objections:
+        yield "Judges that know what documents promise and what fstests expects do not object to this state."
+    for objection in explanation.objections:
+        yield f"The state breaks a rule whatever it is compared with. {objection}."
+
+
+def _others(others: Sequence[str]) -> Iterator[str]:
+    """What came of the script on other kernels. It may fail there for a reason of its own, such as another layout."""
+    if others:
+        note = "The script has the flushes and places on disk of the recording, which may be others on another kernel."
+        yield "\n".join(["Other kernels", "", *(_wrapped(line, "  - ", "    ") for line in others), "", _wrapped(note)])
 
 
 def _where(finding: Finding, target: Target) -> str:
+    commands = {"mkfs": (*target.mkfs, "DISK"), "then": (*target.after_mkfs, "DISK") if target.after_mkfs else ()}
     facts = {
-        "Kernel": finding.kernel + (f" ({finding.built.told})" if finding.built is not None else ""),
-        "mkfs": " ".join(target.mkfs),
-        "Mount": f"-t {target.fstype}" + (f" -o {target.options}" if target.options else ""),
-        "Disk": f"{target.size_mib} MiB; {DeviceModel(finding.model).prose}",
-        "Found by": f"postcrash, finding {finding.id}, crash state {finding.state}",
+        "Kernel": _wrapped(finding.kernel + (f" ({finding.built.told})" if finding.built is not None else ""), _MARGIN),
+        **{name: _command(words) for name, words in commands.items() if words},
+        "Mount": _command(_mounting(target)),
+        "Disk": _wrapped(f"{target.size_mib} MiB; {DeviceModel(finding.model).prose}", _MARGIN),
+        "Found by": _wrapped(f"postcrash, finding {finding.id}, crash state {finding.state}", _MARGIN),
     }
-    return "\n".join(_wrapped(fact, f"{name + ':':10}", " " * 10) for name, fact in facts.items())
+    return "\n".join(f"{name + ':':{len(_MARGIN)}}{fact.lstrip()}" for name, fact in facts.items())
+
+
+def _mounting(target: Target) -> tuple[str, ...]:
+    """The command that mounts a disk."""
+    if target.helper:
+        return (*target.helper, "DISK", "/mnt", "-o", f"noatime,{target.options}".rstrip(","))
+    return ("mount", "-t", target.fstype, *(["-o", target.options] if target.options else []), "DISK", "/mnt")
+
+
+def _command(words: Iterable[str]) -> str:
+    """A command for a shell, continued on other lines if it is long. The first line begins at the margin."""
+    lines = [""]
+    for word in map(shlex.quote, words):
+        if lines[-1] and len(_MARGIN) + len(f"{lines[-1]} {word} \\") > WIDTH:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return visible(f" \\\n{_MARGIN}".join(lines))
 
 
 def _operations(operations: Iterable[ExplainedOperation]) -> str:
@@ -119,22 +172,25 @@ def _operations(operations: Iterable[ExplainedOperation]) -> str:
 
 
 def _trees(explanation: Explanation) -> str:
+    note = [_wrapped(reference_note(explanation), "  ")] if explanation.reference else []
     if explanation.failure:
-        return f"Found\n\n{_wrapped(f'{explanation.failure}.', '  ')}"
+        return "\n\n".join(["Found", _wrapped(f"{explanation.failure}.", "  "), *note])
     differing = [comparison for comparison in explanation.comparison if comparison.differs]
-    blocks = [_compared(comparison) for comparison in differing]
-    if not blocks:
+    blocks = [_compared(comparison, explanation.reference) for comparison in differing]
+    if not blocks and not explanation.reference:
         blocks = [_wrapped("Every name is as the operations leave it.", "  ")]
-    return "\n\n".join(["Expected and found, where they differ", *blocks])
+    return "\n\n".join(["Expected and found, where they differ", *blocks, *note])
 
 
-def _compared(comparison: PathComparison) -> str:
+def _compared(comparison: PathComparison, reference: str) -> str:
     sides = {"after the operations": comparison.allowed}
     if comparison.in_progress:
         sides = {"before the last one": comparison.allowed, "after the last one": comparison.in_progress}
+    if comparison.reference:
+        sides[f"on {reference}"] = comparison.reference
     lines = [f"  {visible(comparison.path)}"]
     for side, said in {**sides, "found": comparison.found}.items():
-        lines.append(_wrapped("; ".join(said), f"    {side + ':':22}", " " * 26))
+        lines.append(_wrapped("; ".join(said), f"    {visible(side) + ':':22}", " " * 26))
     return "\n".join(lines)
 
 

@@ -96,6 +96,13 @@ def certificate(*runs: Any, **fields: Any) -> Certificate:
     return Certificate.of(interval_report(*runs, **told), RECOVER)
 
 
+def counted(certificates: list[Certificate], known: list[Interval], judge: Picky) -> tuple[int, int]:
+    """The crash states that break the judge, and those that were covered."""
+    found = violating(certificates, known, WORKLOAD, judge)
+    assert found is not None
+    return found.broken, found.covered
+
+
 def is_broken(_history: History, observation: Observation) -> bool:
     return observation.tree["a"].segments[0].source.startswith("error")
 
@@ -107,32 +114,32 @@ def ends_in_ff(_history: History, observation: Observation) -> bool:
 def test_each_execution_stands_for_all_states_that_agree_with_it(known: Known) -> None:
     """Two of eight states lose the first two pieces, at two instants."""
     told = certificate((((0, 0),), FINE), (((0, 1), (1, 1)), BROKEN), (((0, 1), (1, 0)), FINE))
-    assert violating([told], known(3), WORKLOAD, Picky(is_broken)) == (4, 16)
+    assert counted([told], known(3), Picky(is_broken)) == (4, 16)
 
 
 def test_a_judge_is_asked_about_each_instant_and_once_about_an_outcome(known: Known) -> None:
     told = replace(certificate((((0, 0),), BROKEN)), executions=((((0, 0),), 0), (((0, 1),), 0)))
     judge = Picky(lambda history, observation: history.returned == 1)
-    assert violating([told], known(3), WORKLOAD, judge) == (8, 16)
+    assert counted([told], known(3), judge) == (8, 16)
     assert judge.asked == 2
 
 
 def test_versions_that_were_left_open_are_judged_one_by_one(known: Known) -> None:
     told = certificate((((0, 1),), shown([0, 1, "bytes:00"], left_open(2))), (((0, 0),), FINE))
     judge = Picky(ends_in_ff)
-    assert violating([told], known(3), WORKLOAD, judge) == (4, 16)
+    assert counted([told], known(3), judge) == (4, 16)
     assert judge.asked == 6
 
 
 def test_several_open_components_have_every_combination(known: Known) -> None:
     told = certificate((((0, 1),), shown(left_open(1, 0), left_open(2))), instants=INSTANTS[:1])
     judge = Picky(ends_in_ff)
-    assert violating([told], known(3), WORKLOAD, judge) == (1, 8)
+    assert counted([told], known(3), judge) == (1, 8)
     assert judge.asked == 4
 
 
 def test_a_lost_guest_breaks_no_judge(known: Known) -> None:
-    assert violating([certificate(((), None))], known(3), WORKLOAD, Picky(always)) == (0, 16)
+    assert counted([certificate(((), None))], known(3), Picky(always)) == (0, 16)
 
 
 def test_what_a_judge_cannot_see_is_not_counted(known: Known) -> None:
@@ -141,20 +148,28 @@ def test_what_a_judge_cannot_see_is_not_counted(known: Known) -> None:
     unseen = replace(seen, recover=replace(RECOVER, walk=False))
     within = certificate(((), BROKEN), within={"interval": 0, "choices": [], "observation": FINE})
     judge = Picky(always)
-    assert violating([unseen, within], known(3), WORKLOAD, judge) == (0, 0)
+    assert counted([unseen, within], known(3), judge) == (0, 0)
     assert judge.asked == 0
-    assert violating([unseen, seen, within], known(3), WORKLOAD, judge) == (16, 16)
+    assert counted([unseen, seen, within], known(3), judge) == (16, 16)
+
+
+def test_recoveries_are_those_that_the_judge_looked_at(known: Known) -> None:
+    """A state is not a recovery: one recovery covers many states, at each instant."""
+    seen = certificate(((), BROKEN), recoveries=3)
+    within = certificate(((), BROKEN), within={"interval": 0, "choices": [], "observation": FINE}, recoveries=5)
+    others = [replace(seen, recover=replace(RECOVER, walk=False)), within]
+    assert violating([seen, seen, *others], known(3), WORKLOAD, Picky(always)) == (32, 32, 6)
 
 
 def test_what_was_left_out_is_not_counted_as_covered(known: Known) -> None:
     told = certificate((((0, 1),), BROKEN), covered="4", left_out="4 of 8")
-    assert violating([told], known(3), WORKLOAD, Picky(always)) == (8, 8)
+    assert counted([told], known(3), Picky(always)) == (8, 8)
 
 
 def test_nothing_is_counted_if_it_would_take_too_long(known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     told = certificate((((0, 1),), shown([0, 1, "bytes:00"], left_open(2))), (((0, 0),), FINE))
     monkeypatch.setattr(tally, "JUDGED_MAX", 6)
-    assert violating([told], known(3), WORKLOAD, Picky(ends_in_ff)) == (4, 16)
+    assert counted([told], known(3), Picky(ends_in_ff)) == (4, 16)
     monkeypatch.setattr(tally, "JUDGED_MAX", 5)
     assert violating([told], known(3), WORKLOAD, Picky(ends_in_ff)) is None
 

@@ -1,0 +1,14 @@
+"""What the judge of a finding expects, in prose."""
+
+from postcrash.checkers import CHECKERS, PRACTICE
+from postcrash.properties import PROPERTIES
+from postcrash.reports.store.records import Finding
+
+
+def statement_of(finding: Finding) -> str:
+    """One sentence."""
+    if finding.compared_with:
+        return f"Every state that a crash leaves is one that it can leave on {finding.compared_with}, too."
+    statements = {checker.name: checker.statement for checker in (*CHECKERS, *PRACTICE)}
+    statements |= {prop.name: prop.statement for prop in PROPERTIES}
+    return statements.get(finding.checker, "Recovery comes to an end, and to the same one after a crash within it.")
