@@ -14,7 +14,7 @@ from postcrash.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
+class PracticeObjection:
     """A judge that objects to the state of a finding: its name, what it says, and the rule that is broken."""
 
     judge: str
@@ -27,7 +27,7 @@ class Objection:
         return f"{self.judge}: {self.message}; {self.rule}"
 
 
-def objections(finding: Finding, target: Target) -> tuple[Objection, ...]:
+def objections(finding: Finding, target: Target) -> tuple[PracticeObjection, ...]:
     """The objections of level `practice` to the state of a comparison's finding. Empty for other findings.
 
     An objection counts only if a rule is broken by it. A judge of what the finding's recovery did not do, such as fsck,
@@ -44,15 +44,17 @@ def objections(finding: Finding, target: Target) -> tuple[Objection, ...]:
     return tuple(_objections(finding, target, history, observation))
 
 
-def _objections(finding: Finding, target: Target, history: History, observation: Observation) -> Iterator[Objection]:
+def _objections(
+    finding: Finding, target: Target, history: History, observation: Observation
+) -> Iterator[PracticeObjection]:
     expected = Expectation.named(PRACTISED)
     for judge in expected.judges(target, finding.model):
         opinion = judge.opinion(history, observation) if judge.wants(finding.recovery) else None
         rule = expected.standing(target, finding.model, judge.name, Verdict.VIOLATED)
         if opinion is not None and opinion.verdict is Verdict.VIOLATED and rule.startswith("broken"):
-            yield Objection(judge.name, opinion.message, rule)
+            yield PracticeObjection(judge.name, opinion.message, rule)
 
 
-def as_objected(finding: Finding, objection: Objection) -> Finding:
+def as_objected(finding: Finding, objection: PracticeObjection) -> Finding:
     """The same crash state as a finding of the judge that objects, which compares nothing."""
     return replace(finding, checker=objection.judge, message=objection.message, reference=None)

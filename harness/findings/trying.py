@@ -18,7 +18,7 @@ from postcrash.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ScriptTrial:
     """How the forms of a finding's script ended on one kernel.
 
     kernel      its label, and its name in the stock
@@ -41,7 +41,7 @@ class Trial:
         return sum(code not in (0, 1) for code in self.codes)
 
 
-def told_of_script(trial: Trial) -> str:
+def told_of_script(trial: ScriptTrial) -> str:
     """What came of the script on the finding's kernel, in a sentence."""
     tried, forms = trial.reproducer, len(trial.codes)
     if tried.shown:
@@ -53,7 +53,7 @@ def told_of_script(trial: Trial) -> str:
     return f"This script was tried on {trial.kernel}{others}, and did not show it: {'; '.join([ended, *last])}."
 
 
-def told_of_others(trials: Sequence[Trial]) -> Iterator[str]:
+def told_of_others(trials: Sequence[ScriptTrial]) -> Iterator[str]:
     """What came of the script on other kernels, newest first: a line each, and which one is the last without it."""
     for trial in trials:
         forms = f"{len(trial.codes)} forms of the script, once each"
@@ -69,14 +69,14 @@ def told_of_others(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class ScriptForms:
     """The forms of the script of `finding` on `target`, simplest first. Each run is told on standard error."""
 
     finding: Finding
     target: Target
     scripts: tuple[Reproducer, ...]
 
-    def tried_on(self, kernel: Kernel, name: str, times: int = 1) -> Trial:
+    def tried_on(self, kernel: Kernel, name: str, times: int = 1) -> ScriptTrial:
         """Run each form once until one shows the violation, and this one until it was run `times` times.
 
         `name` is what people call the kernel. Raises InfrastructureError if no guest can be started here.
@@ -89,12 +89,12 @@ class Forms:
             tried = _with(form, run(form.text))
             codes += tried.codes
             if tried.shown:
-                return Trial(name, _again(tried, name, run, times), tuple(codes))
+                return ScriptTrial(name, _again(tried, name, run, times), tuple(codes))
             first = first or tried
         assert first is not None, "there is at least one form"
-        return Trial(name, first, tuple(codes))
+        return ScriptTrial(name, first, tuple(codes))
 
-    def tried_on_others(self, own: Kernel) -> Iterator[Trial]:
+    def tried_on_others(self, own: Kernel) -> Iterator[ScriptTrial]:
         """Trials on the other kernels of the stock, newest first. The user is told why one is left out."""
         cache, own_content = cache_folder(), content_digest(own.path)
         for stocked in reversed(Stock(cache).all()):

@@ -17,7 +17,7 @@ from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.findings.recipients import recipients
 from postcrash.harness.findings.reproduce import Reproducer, finding_to_show, reproducers_of
 from postcrash.harness.findings.statement import statement_of
-from postcrash.harness.findings.trying import Forms, told_of_others, told_of_script
+from postcrash.harness.findings.trying import ScriptForms, told_of_others, told_of_script
 from postcrash.harness.findings.violating_states import violating_states
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
@@ -151,7 +151,7 @@ def _write_fstests(
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Reproduction:
     """The script, if there can be one, and what is known of it, in words: on the kernel, and on each other one."""
 
     form: Reproducer | None
@@ -159,17 +159,19 @@ class _Tried:
     others: tuple[str, ...] = ()
 
 
-def _reproducer(session: Session, shown: Finding, target: Target, times: int, is_tried_on_others: bool) -> _Tried:
+def _reproducer(
+    session: Session, shown: Finding, target: Target, times: int, is_tried_on_others: bool
+) -> _Reproduction:
     """With `times` 0 nothing is run."""
     try:
         scripts = reproducers_of(shown, target, session.store)
     except NoCommandError as error:
-        return _Tried(None, f"There is no shell script: {error}.")
+        return _Reproduction(None, f"There is no shell script: {error}.")
     if not times:
-        return _Tried(scripts[0], "The script below has not been run.")
-    forms = Forms(shown, target, scripts)
+        return _Reproduction(scripts[0], "The script below has not been run.")
+    forms = ScriptForms(shown, target, scripts)
     trial = forms.tried_on(session.kernel, session.kernel.label, times)
     others = list(forms.tried_on_others(session.kernel)) if is_tried_on_others else []
     unlike, told = unlike_found(shown, session), told_of_script(trial)
     told = f"{told} This was {unlike}." if unlike else told
-    return _Tried(trial.reproducer, told, tuple(told_of_others(others)))
+    return _Reproduction(trial.reproducer, told, tuple(told_of_others(others)))

@@ -10,7 +10,7 @@ import pytest
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.findings import trying
 from postcrash.harness.findings.reproduce import Reproducer
-from postcrash.harness.findings.trying import Forms, Trial, told_of_others, told_of_script
+from postcrash.harness.findings.trying import ScriptForms, ScriptTrial, told_of_others, told_of_script
 from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.reports.script.shell_script import FlakeyCut, LogCut
 from postcrash.targets import target_named
@@ -32,9 +32,9 @@ def result(code: int | None) -> ScriptResult:
     return ScriptResult(code, "line 7 failed\n")
 
 
-def forms() -> Forms:
+def forms() -> ScriptForms:
     finding: Any = SimpleNamespace(workload_text="creat a\nsync\n", workload_name="w")
-    return Forms(finding, target_named("ext4-current"), SCRIPTS)
+    return ScriptForms(finding, target_named("ext4-current"), SCRIPTS)
 
 
 def test_the_first_form_that_shows_it_is_run_again(ran: dict[str, list[int | None]], capsys: Any) -> None:
@@ -59,9 +59,9 @@ def test_if_none_shows_it_the_first_one_is_told_of(
     assert told_of_script(forms().tried_on(KERNEL, "UML 6.1", 3)) == f"{tried}: {said}; line 7 failed."
 
 
-def trial(name: str, *codes: int | None) -> Trial:
+def trial(name: str, *codes: int | None) -> ScriptTrial:
     shown = Reproducer("", FlakeyCut(1), (1,) if 1 in codes else (0,))
-    return Trial(name, shown, codes)
+    return ScriptTrial(name, shown, codes)
 
 
 def test_a_kernel_is_without_it_only_if_each_form_came_to_its_end() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from postcrash.harness.examination.tally import StateCount
 from postcrash.harness.findings import violating_states as module
-from postcrash.harness.findings.statement import statement_of
 from postcrash.harness.findings.violating_states import NOT_COUNTED, TOO_MANY, violating_states
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import Finding
@@ -40,5 +39,3 @@ def test_what_was_not_counted_is_said(make_finding: MakeFinding, monkeypatch: py
     assert told((finding, session), None, monkeypatch) == TOO_MANY
     compared = replace(finding, checker="same-as:kernel:6.1")
     assert told((compared, session), StateCount(1, 1, 1), monkeypatch) == NOT_COUNTED
-    assert statement_of(compared) == "Every state that a crash leaves is one that it can leave on kernel:6.1, too."
-    assert statement_of(finding).startswith("What a returned fsync")
