@@ -213,7 +213,7 @@ def _check_judge(finding: Finding) -> None:
     is_file = compared is not None and (compared[2].endswith(".toml") or os.path.exists(compared[2]))
     if is_file or not (compared or name in (*JUDGE_NAMES, folder_judge.NAME)):
         raise RefusedError(f"there is no judge {shown(name)}")
-    if finding.reference is not None and not compared:
+    if finding.reference_outcome is not None and not compared:
         raise RefusedError(f"it says what a reference shows, but {shown(name)} compares with none")
 
 
@@ -226,7 +226,7 @@ def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) 
         raise RefusedError("it runs a program of no application, and only those of the catalogue are run")
     if catalogued(application) is None:
         raise RefusedError(f"its check {shown(application.check)} is not of the catalogue, and no others are run")
-    if finding.is_of_run or finding.compared_with:
+    if finding.is_of_run or finding.reference_name:
         raise RefusedError("to see it again its workload would have to run a program")
 
 

@@ -132,7 +132,7 @@ def _seen(finding: Finding) -> Finding:
 
     What a reference shows may be another outcome in each run.
     """
-    return replace(as_found(finding), explanation=None, built=None, compared=None, reference=None)
+    return replace(as_found(finding), explanation=None, built=None, compared=None, reference_outcome=None)
 
 
 def _keep_files(finding: Finding, parts: BundleParts, store: Store) -> None:

@@ -184,7 +184,7 @@ class Confirmation:
     def finding(
         self, judge: str, message: str, witness: Witness, place: Place, reference: Json | None = None
     ) -> Finding:
-        """The finding of a witness at its place, explained. `reference` is as in `Finding`."""
+        """The finding of a witness at its place, explained. `reference` is its outcome, as in `Finding`."""
         plan, recording = self._plan, recording_id(place.recording.digest)
         if mounted_alone(witness.recover, plan.target) is not None:
             message = f"after {said_repair(witness.recover)}: {message}"
@@ -212,6 +212,6 @@ class Confirmation:
             guest=plan.guest,
             built=plan.built,
             compared=self._compared_by(judge),
-            reference=reference,
+            reference_outcome=reference,
         )
         return replace(finding, explanation=explain(finding, place.recording, place.base))

@@ -33,7 +33,7 @@ def objections(finding: Finding, target: Target) -> tuple[PracticeObjection, ...
     An objection counts only if a rule is broken by it. A judge of what the finding's recovery did not do, such as fsck,
     is not asked, and what it would say is not known.
     """
-    if not finding.compared_with or finding.observation is None:
+    if not finding.reference_name or finding.observation is None:
         return ()
     try:
         observation = Observation.from_wire(finding.observation)
@@ -57,4 +57,4 @@ def _objections(
 
 def as_objected(finding: Finding, objection: PracticeObjection) -> Finding:
     """The same crash state as a finding of the judge that objects, which compares nothing."""
-    return replace(finding, checker=objection.judge, message=objection.message, reference=None)
+    return replace(finding, checker=objection.judge, message=objection.message, reference_outcome=None)

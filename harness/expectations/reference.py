@@ -50,9 +50,9 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
             yield (check,)
     elif name in (EXTERNAL_DURABILITY, EXTERNAL_ORDER):
         yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
-    elif finding.compared_with:
+    elif finding.reference_name:
         base = recorded_base(session.store, finding)
-        named = reference_named(session, finding.compared_with, target, how, base, compared=finding.compared)
+        named = reference_named(session, finding.reference_name, target, how, base, compared=finding.compared)
         with DifferenceJudge(named) as judge:
             yield (judge,)
     else:

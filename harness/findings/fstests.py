@@ -35,8 +35,10 @@ def fstests_test(
     """The test called `name`. `tried` is the script that was tried on `kernel`, if one was. Raises NoCommandError."""
     require_shell(finding)
     require_one_crash(finding)
-    if finding.compared_with:
-        raise NoCommandError(f"no rule is broken: only {finding.compared_with} does otherwise, and a test needs a rule")
+    if finding.reference_name:
+        raise NoCommandError(
+            f"no rule is broken: only {finding.reference_name} does otherwise, and a test needs a rule"
+        )
     with source_of(store, finding) as (source, _):
         recording = Recording(source.recording)
         interval = intervals(recording, source.base, finding.model)[finding.interval]

@@ -21,10 +21,10 @@ def outcome_symptom(finding: Finding, history: History, observation: Observation
 
     Raises NoCommandError if no script can look for it.
     """
-    reference = None if finding.reference is None else Observation.from_wire(finding.reference)
+    reference = None if finding.reference_outcome is None else Observation.from_wire(finding.reference_outcome)
     if observation is None or (observation.mount_errno and reference is not None and reference.mount_errno):
-        raise NoCommandError(f"a script cannot look for what differs from {finding.compared_with}: there is no tree")
-    claims = tuple(_claims(finding.compared_with, observation, reference, history))
+        raise NoCommandError(f"a script cannot look for what differs from {finding.reference_name}: there is no tree")
+    claims = tuple(_claims(finding.reference_name, observation, reference, history))
     if observation.mount_errno:
         return Symptom("mount", (), claims, finding.is_repaired)
     theirs = reference.tree if reference is not None else Tree()

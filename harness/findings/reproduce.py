@@ -105,7 +105,7 @@ def cut_for_fstests(finding: Finding, recording: Recording, interval: Interval) 
 def symptom_of(finding: Finding) -> Symptom:
     """What a script looks for. Raises NoCommandError."""
     history, observation = _seen(finding)
-    if finding.compared_with:
+    if finding.reference_name:
         return outcome_symptom(finding, history, observation)
     return symptom(finding.checker, history, observation, repaired=finding.is_repaired)
 
@@ -126,7 +126,7 @@ def _flakey(finding: Finding, history: History, observation: Observation | None)
 
 def _objects(finding: Finding, history: History, observation: Observation) -> bool:
     """Whether the judge objects at this instant. What a reference shows is known at the finding's own instant only."""
-    if finding.compared_with:
+    if finding.reference_name:
         return (history.started, history.returned) == (finding.started, finding.returned)
     return objects(finding.checker, history, observation)
 

@@ -7,8 +7,8 @@ from postcrash.reports.store.records import Finding
 
 def statement_of(finding: Finding) -> str:
     """One sentence."""
-    if finding.compared_with:
-        return f"Every state that a crash leaves is one that it can leave on {finding.compared_with}, too."
+    if finding.reference_name:
+        return f"Every state that a crash leaves is one that it can leave on {finding.reference_name}, too."
     statements = {checker.name: checker.statement for checker in (*CHECKERS, *PRACTICE)}
     statements |= {prop.name: prop.statement for prop in PROPERTIES}
     return statements.get(finding.checker, "Recovery comes to an end, and to the same one after a crash within it.")

@@ -67,9 +67,9 @@ class Crash(Protocol):
     @property
     def casualty(self) -> Casualty | None: ...
     @property
-    def compared_with(self) -> str: ...
+    def reference_name(self) -> str: ...
     @property
-    def reference(self) -> Json | None: ...
+    def reference_outcome(self) -> Json | None: ...
 
 
 def explain(
@@ -111,7 +111,7 @@ def explain(
         comparison_omitted=comparison_omitted,
         evidence=_evidence(crash, observation),
         calls=tuple(call.explained for call in shown_calls(crash, recording, interval)),
-        reference=crash.compared_with,
+        reference=crash.reference_name,
         reference_said=_reference_said(observation, reference),
     )
 
@@ -180,9 +180,9 @@ def _observation(crash: Crash) -> tuple[Observation | None, str]:
 def _reference(crash: Crash) -> Observation | None:
     """What the reference shows. None if nothing was compared, or if it shows nothing at the instant."""
     try:
-        return None if crash.reference is None else Observation.from_wire(crash.reference)
+        return None if crash.reference_outcome is None else Observation.from_wire(crash.reference_outcome)
     except ObservationError as error:
-        raise ExplanationError(f"what {crash.compared_with} shows cannot be read: {error}") from None
+        raise ExplanationError(f"what {crash.reference_name} shows cannot be read: {error}") from None
 
 
 def _why_not_mounted(observation: Observation) -> str:

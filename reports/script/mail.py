@@ -97,7 +97,7 @@ def _what(finding: Finding, explanation: Explanation, target: Target, statement:
         f"A power cut can leave {target.fstype} in a state that breaks this expectation ({finding.checker}):",
         statement,
         f"Found after recovery: {finding.message}.",
-        *(_compared_with(explanation) if finding.compared_with else _expected(target, finding)),
+        *(_broken_rules(explanation) if finding.reference_name else _expected(target, finding)),
     ]
     return "\n\n".join(_wrapped(part, "  " if part is statement else "") for part in parts)
 
@@ -114,7 +114,7 @@ def _expected(target: Target, finding: Finding) -> Iterator[str]:
         yield f"File systems are held to it in practice: {practice.cited}."
 
 
-def _compared_with(explanation: Explanation) -> Iterator[str]:
+def _broken_rules(explanation: Explanation) -> Iterator[str]:
     """What else speaks against the state of a finding that compares."""
     if not explanation.objections:
         yield "Judges that know what documents promise and what fstests expects do not object to this state."
@@ -132,13 +132,20 @@ def _others(others: Sequence[str]) -> Iterator[str]:
 def _where(finding: Finding, target: Target) -> str:
     commands = {"mkfs": (*target.mkfs, "DISK"), "then": (*target.after_mkfs, "DISK") if target.after_mkfs else ()}
     facts = {
-        "Kernel": _wrapped(finding.kernel + (f" ({finding.built.told})" if finding.built is not None else ""), _MARGIN),
+        **{name: _wrapped(fact, _MARGIN) for name, fact in _kernel(finding)},
         **{name: _command(words) for name, words in commands.items() if words},
         "Mount": _command(_mounting(target)),
         "Disk": _wrapped(f"{target.size_mib} MiB; {DeviceModel(finding.model).prose}", _MARGIN),
         "Found by": _wrapped(f"postcrash, finding {finding.id}, crash state {finding.state}", _MARGIN),
     }
     return "\n".join(f"{name + ':':{len(_MARGIN)}}{fact.lstrip()}" for name, fact in facts.items())
+
+
+def _kernel(finding: Finding) -> Iterator[tuple[str, str]]:
+    """The kernel with its build, and its configuration with where it is, if these are known."""
+    yield "Kernel", finding.kernel + (f" ({finding.built.told})" if finding.built is not None else "")
+    if finding.built is not None and finding.built.configuration:
+        yield "Config", f"SHA-256 {finding.built.configuration}; the archive of `postcrash bundle {finding.id}` has it"
 
 
 def _mounting(target: Target) -> tuple[str, ...]:

@@ -133,8 +133,8 @@ class Finding:
                    judge does not object; None if it was not tried
     built          the build of the kernel; None if it is not known
     compared       what its judge compared with; None if it does not compare, or if it is not known
-    reference      if the judge compares: of the outcomes that the reference shows at the instant, the one that is
-                   nearest to the observation, as decoded JSON (mount and tree only); None if it shows none there
+    reference_outcome  if the judge compares: of the outcomes that the reference shows at the instant, the nearest to
+                   the observation, as decoded JSON (mount and tree only); None if it shows none there
     """
 
     id: str
@@ -163,10 +163,10 @@ class Finding:
     needed: tuple[tuple[int, int], ...] | None = None
     built: KernelBuild | None = None
     compared: ComparedWith | None = None
-    reference: Json | None = None
+    reference_outcome: Json | None = None
 
     @property
-    def compared_with(self) -> str:
+    def reference_name(self) -> str:
         """The name of the reference that its judge compares with, such as `kernel:6.1`; empty for other judges."""
         return self.checker.removeprefix(COMPARED) if self.checker.startswith(COMPARED) else ""
 

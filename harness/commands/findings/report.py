@@ -139,7 +139,7 @@ def _write_fstests(
             finding,
             target=target,
             name=name,
-            statement=statement_of(finding),
+            statement=statement,
             tried=tried,
             kernel=kernel,
         )

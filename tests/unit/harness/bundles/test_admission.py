@@ -201,13 +201,13 @@ def test_each_kind_of_judge_is_admitted(made: Made, name: str) -> None:
 
 def test_what_a_reference_shows_is_checked_like_any_report(made: Made) -> None:
     shown = observation([[0, 5000, "write:1"]])
-    explanation = admitted(made.parts(checker="same-as:kernel:6.12", reference=shown)).explanation
+    explanation = admitted(made.parts(checker="same-as:kernel:6.12", reference_outcome=shown)).explanation
     assert explanation is not None
     (path,) = [each for each in explanation.comparison if each.path == "A"]
     assert path.differs and path.reference[1] == "bytes 0 to 5000: those of write B 0 5000"
-    damaged = made.parts(checker="same-as:kernel:6.12", reference={**shown, "tree": 5})
+    damaged = made.parts(checker="same-as:kernel:6.12", reference_outcome={**shown, "tree": 5})
     assert "what kernel:6.12 shows cannot be read: tree: expected an array, found 5" in refused(damaged)
-    assert "'mounts' compares with none" in refused(made.parts(checker="mounts", reference=shown))
+    assert "'mounts' compares with none" in refused(made.parts(checker="mounts", reference_outcome=shown))
 
 
 RAN = 'creat A\nappend A 4096\n---\nrun "sh -c evil" 60\nsays one\nends\ncommit\nsync\n'

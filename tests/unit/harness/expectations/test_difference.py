@@ -268,8 +268,8 @@ def test_a_finding_has_what_the_reference_shows_instead(tmp_path: Path, monkeypa
     machine: Any = FakeMachine(RECORDED, explored=lambda _: [interval_report(([], changed))], shown=lambda _: changed)
     plan = pretended_plan(tmp_path, TARGET, WORKLOAD, judges=(judge,))
     (finding,) = examine(machine, plan, tmp_path / "run.pcr", lambda _: None).findings
-    assert finding.compared_with == "kernel:old"
-    assert Observation.from_wire(finding.reference) == Observation.from_wire(recovered(None))
+    assert finding.reference_name == "kernel:old"
+    assert Observation.from_wire(finding.reference_outcome) == Observation.from_wire(recovered(None))
     assert finding.explanation is not None
     root, *_ = finding.explanation.comparison
     assert (root.found, root.reference, root.differs) == (("directory", "mode 700"), ("directory", "mode 755"), True)

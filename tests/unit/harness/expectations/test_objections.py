@@ -18,7 +18,7 @@ def compared(text: str = "---\ncreat a\nfsync a\n", target: str = "ext4-current"
     count = len([line for line in text.splitlines() if line != "---"])
     about = {"workload_text": text, "workload_name": "w", "started": count, "returned": count, "model": "cache"}
     recovery = target_named(target).recovery(walk=True, fsck=False)
-    told = {**about, "compared_with": "kernel:6.1", "observation": LOST, "recovery": recovery}
+    told = {**about, "reference_name": "kernel:6.1", "observation": LOST, "recovery": recovery}
     return SimpleNamespace(**{**told, **changes})
 
 
@@ -42,7 +42,7 @@ def test_so_is_a_promise_of_documents() -> None:
     "changes",
     [
         {"text": "---\ncreat a\n"},
-        {"compared_with": ""},
+        {"reference_name": ""},
         {"observation": None},
         {"observation": {"mount_errno": "?"}},
     ],

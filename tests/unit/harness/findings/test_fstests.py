@@ -50,7 +50,7 @@ def finding(
     return SimpleNamespace(
         **{"lost": lost, "torn": torn, "checker": checker, "observation": observation, "model": model},
         **{"workload_text": WORKLOAD, "workload_name": "w", "started": started, "returned": returned},
-        **{"id": "f-0123456789abcdef", "base": "b-0123456789abcdef", "compared_with": ""},
+        **{"id": "f-0123456789abcdef", "base": "b-0123456789abcdef", "reference_name": ""},
     )
 
 

@@ -33,7 +33,7 @@ def compared(made: tuple[Finding, Session], **changes: Any) -> tuple[Finding, Se
     """The finding as one that a comparison made, after the sync has returned."""
     about = {"checker": "same-as:kernel:6.1", "message": "a is there", "started": 2, "returned": 2}
     recover = target_named(made[0].target).recovery(walk=True, fsck=False).to_wire()
-    told = {**about, "observation": report(FILE), "reference": report(), "recover": recover, **changes}
+    told = {**about, "observation": report(FILE), "reference_outcome": report(), "recover": recover, **changes}
     return replace(made[0], **told), made[1]
 
 
@@ -59,9 +59,13 @@ def test_what_only_the_mode_or_the_links_tell_is_tests(make_finding: MakeFinding
     """Names of one file are looked at where the reference has other names for it."""
     two = [{**FILE, "nlink": 2}, {**FILE, "nlink": 2, "path": "b"}]
     one = [{**FILE, "mode": 0o644}, {**FILE, "mode": 0o644, "path": "b", "inode": 2}]
-    tests = looked_for(compared(make_finding("ext4-current"), observation=report(*two), reference=report(*one))[0])
+    tests = looked_for(
+        compared(make_finding("ext4-current"), observation=report(*two), reference_outcome=report(*one))[0]
+    )
     assert {'[ "$(stat -c %a a)" = 600 ]', '[ "$(stat -c %h a)" = 2 ]', "[ a -ef b ]"} <= tests
-    tests = looked_for(compared(make_finding("ext4-current"), observation=report(*one), reference=report(*two))[0])
+    tests = looked_for(
+        compared(make_finding("ext4-current"), observation=report(*one), reference_outcome=report(*two))[0]
+    )
     assert "[ ! a -ef b ]" in tests
 
 
@@ -75,9 +79,9 @@ def test_a_mount_that_fails_on_one_side_only(make_finding: MakeFinding) -> None:
     finding, session = compared(make_finding("vfat"), observation=report(errno=5))
     text = reproducers_of(finding, vfat, session.store)[0].text
     assert "found: mount failed with EIO" in text and "if ! attach; then" in text
-    finding, session = compared(make_finding("vfat"), reference=report(errno=5))
+    finding, session = compared(make_finding("vfat"), reference_outcome=report(errno=5))
     assert "on kernel:6.1 instead: mount failed with EIO" in reproducers_of(finding, vfat, session.store)[0].text
-    finding, session = compared(make_finding("vfat"), observation=report(errno=5), reference=report(errno=117))
+    finding, session = compared(make_finding("vfat"), observation=report(errno=5), reference_outcome=report(errno=117))
     with pytest.raises(NoCommandError, match="there is no tree"):
         reproducers_of(finding, vfat, session.store)
 
@@ -94,7 +98,7 @@ def written(finding: Finding, session: Session) -> str:
 
 
 def test_a_state_that_breaks_a_rule_too_is_shown_by_the_judge_of_this_rule(make_finding: MakeFinding) -> None:
-    lost = {"message": "a is missing", "observation": report(), "reference": report(FILE)}
+    lost = {"message": "a is missing", "observation": report(), "reference_outcome": report(FILE)}
     finding, session = compared(make_finding("ext4-current"), **lost)
     assert finding_to_show(finding, EXT4).checker == "durability"
     first = reproducers_of(finding, EXT4, session.store)[0].text

@@ -125,3 +125,6 @@ def test_the_build_of_the_kernel_is_in_the_mail(crash: StoredFinding) -> None:
     told = " ".join(text_of(crash, built=built).split())
     name = f"Kernel: UML 6.1.176 (patched, build id {'b5' * 20}, commit 5b1e6d3f0a7c, sha256:1a1a1a1a1a1a) mkfs:"
     assert name in told
+    assert "Config:" not in told
+    known = " ".join(text_of(crash, built=replace(built, configuration="c0" * 32)).split())
+    assert f"Config: SHA-256 {'c0' * 32}; the archive of `postcrash bundle {crash.finding.id}` has it mkfs:" in known
