@@ -60,7 +60,8 @@ def _same_files(mine: Entry, found: Tree, unlike: set[str]) -> Iterator[str]:
 
 def _claims(name: str, found: Observation, reference: Observation | None, history: History) -> Iterator[str]:
     """What the reference never does, and the nearest that it does instead."""
-    yield f"{name} never showed this after a crash at this instant, in {RUNS_MAX} runs of the operations on each disk"
+    runs = f"{RUNS_MAX} runs on a disk that completes writes at once, and as many on one that holds them back"
+    yield f"{name} never showed this after a crash at this instant, in {runs}"
     if found.mount_errno:
         yield f"found: mount failed with {error_name(found.mount_errno)}"
         return

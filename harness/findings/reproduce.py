@@ -72,6 +72,14 @@ def finding_to_show(finding: Finding, target: Target) -> Finding:
     return finding
 
 
+def finding_to_report(finding: Finding, smallest: Finding, target: Target) -> Finding:
+    """The finding of the smallest workload, unless only the state of `finding` breaks a rule: this tells more.
+
+    Minimizing a comparison's finding asks only whether the reference shows the state.
+    """
+    return finding if objections(finding, target) and not objections(smallest, target) else smallest
+
+
 def require_one_crash(finding: Finding) -> None:
     """Raise NoCommandError if the power fails more than once: no script can make that."""
     if state_below(finding) is not None:

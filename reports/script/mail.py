@@ -197,7 +197,7 @@ def _compared(comparison: PathComparison, reference: str) -> str:
         sides[f"on {reference}"] = comparison.reference
     lines = [f"  {visible(comparison.path)}"]
     for side, said in {**sides, "found": comparison.found}.items():
-        lines.append(_wrapped("; ".join(said), f"    {visible(side) + ':':22}", " " * 26))
+        lines.append(_wrapped("; ".join(said), f"    {visible(side) + ': ':22}", " " * 26))
     return "\n".join(lines)
 
 

@@ -31,6 +31,21 @@ def test_an_fsync_that_does_nothing_is_a_change_that_can_be_minimized_and_run_ag
     assert len(minimal["workload"].splitlines()) < 4
     again = postcrash(tmp_path, "repro", finding["id"], "--kernel", str(changed))
     assert again.returncode == ExitCode.VIOLATED, again.stderr
+    told = postcrash(tmp_path, "explain", finding["id"]).stdout
+    assert "✗ fsync-names: fsync a (operation 3) had returned, but a is missing; broken in practice: fsync-" in told
+    text = reported(tmp_path, finding["id"], "--fstests", "999")
+    assert f"on kernel:{stock}: file, " in " ".join(text.split()) and "# ext4-current, fsync-names: " in text
+    assert "[ ! -e a ]" in (tmp_path / "999").read_text()
+
+
+def reported(folder: Path, finding: str, *more: str) -> str:
+    """The mail about a finding whose script was run once and shows it."""
+    done = postcrash(folder, "report", finding, "--try", "--times", "1", "-o", "mail.txt", *more)
+    assert done.returncode == ExitCode.HOLDS, done.stderr
+    assert ": form 1 of " in done.stderr
+    text = (folder / "mail.txt").read_text()
+    assert "shows it: 1 of 1 times." in text
+    return text
 
 
 def test_an_operation_that_only_one_kernel_has_is_not_passed_over(tmp_path: Path) -> None:
@@ -46,8 +61,11 @@ def test_an_operation_that_only_one_kernel_has_is_not_passed_over(tmp_path: Path
 def test_mount_options_are_compared(tmp_path: Path) -> None:
     """Without auto_da_alloc, ext4 replaces a file by an empty one."""
     asked = ("check", str(EXAMPLE), "--target", "ext4-original", "--expect", "target:ext4-current", "--json", "-")
-    messages = [finding["message"] for finding in report(postcrash(tmp_path, *asked), ExitCode.VIOLATED)["findings"]]
-    assert any("has size 0, not" in message for message in messages)
+    findings = report(postcrash(tmp_path, *asked), ExitCode.VIOLATED)["findings"]
+    empty = next(finding for finding in findings if "has size 0, not" in finding["message"])
+    text = reported(tmp_path, empty["id"])
+    assert "do not object to this state" in " ".join(text.split())
+    assert "#   target:ext4-current never showed this after a crash at this instant" in text
 
 
 def test_what_it_is_compared_with_has_to_be_there(tmp_path: Path) -> None:

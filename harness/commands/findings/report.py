@@ -15,7 +15,7 @@ from postcrash.harness.findings.fstests import fstests_test
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.findings.recipients import recipients
-from postcrash.harness.findings.reproduce import Reproducer, finding_to_show, reproducers_of
+from postcrash.harness.findings.reproduce import Reproducer, finding_to_report, finding_to_show, reproducers_of
 from postcrash.harness.findings.statement import statement_of
 from postcrash.harness.findings.trying import ScriptForms, told_of_others, told_of_script
 from postcrash.harness.findings.violating_states import violating_states
@@ -77,10 +77,11 @@ def report(
     """Write finding ID as a plain text for a mailing list, with a shell script that needs no postcrash.
 
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
-    If `minimize` was run, the report is about the smallest workload. The script cuts the power with dm-flakey or
-    dm-log-writes. With --try, every form of the script is run in a guest with the kernel that the finding was found on
-    (or --kernel), simplest first, until one shows the violation, and each run is told on standard error. Without --try,
-    the report says that the script has not been run.
+    If `minimize` was run, the report is about the smallest workload; if that breaks no rule, and finding ID of a
+    comparison does, it is about ID. The script cuts the power with dm-flakey or dm-log-writes. With --try, every form
+    of the script is run in a guest with the kernel that the finding was found on (or --kernel), simplest first, until
+    one shows the violation, and each run is told on standard error. Without --try, the report says that the script has
+    not been run.
 
     \b
     Examples:
@@ -99,9 +100,10 @@ def report(
     if minimize or is_tried:
         session = on_its_kernel(session, finding)
     if minimize:
-        finding = minimized(session, finding, Budget().recoveries, fresh=False).finding
-    elif finding.minimal is not None:
-        finding = session.store.finding(finding.minimal)
+        smallest = minimized(session, finding, Budget().recoveries, fresh=False).finding
+    else:
+        smallest = finding if finding.minimal is None else session.store.finding(finding.minimal)
+    finding = finding_to_report(finding, smallest, session.target_of(finding))
     (finding,) = named([finding], session.store)
     if finding.explanation is None:
         raise UsageError(f"{finding.id} was never explained")

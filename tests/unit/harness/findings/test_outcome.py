@@ -9,7 +9,7 @@ import pytest
 from postcrash.harness.findings.fstests import fstests_test
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.outcome import outcome_symptom
-from postcrash.harness.findings.reproduce import finding_to_show, reproducers_of
+from postcrash.harness.findings.reproduce import finding_to_report, finding_to_show, reproducers_of
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation, parse_workload
 from postcrash.reports.script.shell_operations import NoCommandError
@@ -41,7 +41,9 @@ def test_the_script_looks_at_every_name_and_says_what_the_reference_never_shows(
     finding, session = compared(make_finding("ext4-current"))
     first, *others = reproducers_of(finding, EXT4, session.store)
     assert first.cut == FlakeyCut(2)
-    assert "# kernel:6.1 never showed this after a crash at this instant, in 3 runs of" in " ".join(first.text.split())
+    assert "# kernel:6.1 never showed this after a crash at this instant, in 3 runs on a disk" in " ".join(
+        first.text.split()
+    )
     for line in ("a found: file, 0 bytes", "a on kernel:6.1, in the nearest that it showed: not there"):
         assert f"#   {line}\n" in first.text
     assert "[ -f a ] &&\n    holds a\n" in first.text
@@ -107,3 +109,13 @@ def test_a_state_that_breaks_a_rule_too_is_shown_by_the_judge_of_this_rule(make_
     (explained,) = named([finding], session.store)
     assert explained.explanation is not None
     assert [said.partition(":")[0] for said in explained.explanation.objections] == ["durability"]
+
+
+def test_a_report_is_about_the_finding_that_breaks_a_rule(make_finding: MakeFinding) -> None:
+    """Minimizing may come to a smaller workload whose state breaks none."""
+    made = make_finding("ext4-current")
+    broken, _ = compared(made, observation=report(), reference_outcome=report(FILE))
+    unbroken, _ = compared(made)
+    assert finding_to_report(broken, unbroken, EXT4) is broken
+    assert finding_to_report(unbroken, broken, EXT4) is broken
+    assert finding_to_report(made[0], made[0], EXT4) is made[0]
