@@ -74,7 +74,8 @@ def judge_of(here: Here, checker: str, compared: ComparedWith | None = None) -> 
     here.store.adopt_recording(path, id)
     image.write_bytes(b"image")
     here.store.keep_base(image, BASE)
-    finding: Any = SimpleNamespace(checker=checker, recording=id, base=BASE, is_repaired=False, compared=compared)
+    about = {"checker": checker, "reference_name": checker.removeprefix("same-as:"), "compared": compared}
+    finding: Any = SimpleNamespace(**about, recording=id, base=BASE, is_repaired=False)
     with reference.judges_of(here, finding, TARGET, Exploration("cache")) as (judge,):
         assert isinstance(judge, DifferenceJudge)
         return judge
