@@ -14,12 +14,13 @@ from postcrash.model.pattern import pattern, splitmix64, stale
 from postcrash.model.segments import Segment, Segments
 from postcrash.model.simulate import SimulationError, simulate
 from postcrash.model.tree import Entry, EntryType, Tree
-from postcrash.model.verdict import NO_TIME_FOR_CHECKS, ExitCode, Verdict, worst
+from postcrash.model.verdict import NO_TIME_FOR_CHECKS, NO_TIME_FOR_MORE_LOOKS, ExitCode, Verdict, worst
 from postcrash.model.workload import Workload, WorkloadError, load_workload, parse_workload
 
 __all__ = [
     "FORMS",
     "NO_TIME_FOR_CHECKS",
+    "NO_TIME_FOR_MORE_LOOKS",
     "Entry",
     "EntryType",
     "ExitCode",

@@ -5,6 +5,8 @@ from enum import IntEnum
 
 NO_TIME_FOR_CHECKS = "the budget has no time for more checks"
 """Why it is undecided whether an application accepts what a crash leaves."""
+NO_TIME_FOR_MORE_LOOKS = "there was no time for more than a first look"
+"""Why a hunt left out crash states of a workload at which it wanted to look twice."""
 
 
 class ExitCode(IntEnum):

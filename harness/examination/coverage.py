@@ -1,5 +1,6 @@
 """What a certificate and an examination cover, in words."""
 
+import re
 from decimal import Decimal
 
 from postcrash.harness.examination.certificate import Certificate
@@ -9,6 +10,10 @@ from postcrash.harness.guests.events import IntervalReport
 
 _EXACT_MAX = 10**12
 """Numbers up to this are written out."""
+_LEFT_OUT = re.compile(
+    r"(?:within the recovery of \S+: )?crash interval \d+: \S+ of \S+ crash states(?:: [^;]*)?; (?P<why>.+)"
+)
+"""What `coverage` says of an interval that was covered in part, and what the examiner says before it."""
 
 
 def coverage(certificate: Certificate | IntervalReport) -> str:
@@ -27,6 +32,18 @@ def coverage(certificate: Certificate | IntervalReport) -> str:
             random = f"{reached.samples:,} random one{'s' * (reached.samples != 1)}"
             parts.append(f"{random} (seed {reached.seed})")
     return f"{name}: {counts}{': ' * bool(parts)}{', '.join(parts)}; {left_out}"
+
+
+def why_left_out(reason: str) -> str | None:
+    """Why crash states were left out, if `reason` is what `coverage` says of a part; otherwise None."""
+    match = _LEFT_OUT.fullmatch(reason)
+    return None if match is None else match["why"]
+
+
+def common_reason(reason: str) -> str:
+    """`reason` in words that workloads have in common: how much of which crash interval was covered is not in it."""
+    why = why_left_out(reason)
+    return reason if why is None else f"crash states were left out: {why}"
 
 
 def states_text(examination: Examination) -> str:

@@ -139,7 +139,7 @@ def _accept(parts: Sequence[Part], baseline: Path, gate: Gate, watcher: Watcher)
             why = f"known upstream: {failure.upstream}" if gate.accept_upstream and failure.upstream else gate.accept
             if why is not None and not failure.is_of_time:
                 reasons.setdefault(why, []).append((failure, part))
-    is_whole = gate.shard == (1, 1) and not gate.names and not any(part.not_run for part in parts)
+    is_whole = gate.shard == (1, 1) and not gate.names and not any(part.unfinished for part in parts)
     lines = [line for why, new in reasons.items() for line in lines_for(new, why, limited=is_whole)]
     if lines:
         add_lines(baseline, lines)

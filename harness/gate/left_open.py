@@ -43,4 +43,4 @@ def _key(planned: PlannedPart) -> _Key:
 def _is_open(part: Part) -> bool:
     """Whether more time would tell more. An application is one workload, which is cut short instead of left out."""
     is_cut_short = part.kind == "application" and not all(failure.is_violated for failure in part.failures)
-    return bool(part.not_run) or is_cut_short
+    return bool(part.unfinished) or is_cut_short

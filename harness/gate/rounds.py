@@ -62,7 +62,7 @@ class Runner:
         return tuple(self._done[each.key] for each in planned)
 
     def is_open(self, planned: PlannedPart) -> bool:
-        """Whether workloads of the part were not run."""
+        """Whether more time would tell more of the part."""
         return self._left(planned) != 0
 
     @property
@@ -70,9 +70,9 @@ class Runner:
         return not self.interrupted and not is_over(self.until)
 
     def _left(self, planned: PlannedPart) -> int | None:
-        """How many workloads of the part were not run; None if it was not begun."""
+        """How many workloads of the part are not finished; None if it was not begun."""
         part = self._done.get(planned.key)
-        return None if part is None else part.not_run
+        return None if part is None else part.unfinished
 
     def _turn(self, planned: PlannedPart, shares: int) -> None:
         """Run the part in one of `shares` equal shares of the time that is left."""
@@ -92,7 +92,7 @@ class Runner:
                 part = self._not_run(planned, known, error)
         part = _with_earlier(part if within is planned else short_of_time(planned, part), known)
         self._done[planned.key] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
-        if not part.not_run:
+        if not part.unfinished:
             self.finished(self._done[planned.key])
 
     def _not_run(self, planned: PlannedPart, known: Part, error: InfrastructureError) -> Part:

@@ -19,7 +19,7 @@ from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.groups import kinds_lost
 from postcrash.harness.hunting.hunt import HuntProgress
-from postcrash.harness.hunting.hunt_result import Group, HuntResult
+from postcrash.harness.hunting.hunt_result import Group, HuntResult, OpenQuestion
 from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.losses import headline
@@ -76,7 +76,7 @@ def short_of_time(planned: PlannedPart, part: Part) -> Part:
     if len(kept) == len(part.failures):
         return part
     counts = {"workloads": max(part.workloads - 1, 0), "not_run": 1}
-    return part.model_copy(update={"failures": (*kept, _open(planned, "", NO_TIME, 1)), **counts})
+    return part.model_copy(update={"failures": (*kept, _open(planned, _question(NO_TIME, 1))), **counts})
 
 
 def _nothing(planned: PlannedPart, why: str) -> Part:
@@ -90,7 +90,7 @@ def _nothing(planned: PlannedPart, why: str) -> Part:
         expect=planned.expected.name,
         asked=planned.asked,
         verdict="undecided",
-        failures=(_open(planned, "", why, planned.workloads.count or 0),),
+        failures=(_open(planned, _question(why, planned.workloads.count or 0)),),
     )
 
 
@@ -126,7 +126,7 @@ def _part(
 ) -> Part:
     violated = tuple(_violated(planned, expected, group, store) for group in hunted.groups.values())
     asked = chain(_questions(hunted), _lacking(planned, hunted))
-    undecided = tuple(_open(planned, judges, why, count) for judges, why, count in asked)
+    undecided = tuple(_open(planned, question) for question in asked)
     found = [Verdict.VIOLATED] * bool(violated) + [Verdict.UNDECIDED] * bool(undecided)
     counts = hunted.counts
     return Part(
@@ -152,33 +152,42 @@ def _part(
     )
 
 
-def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
-    """The open questions: the judges that cannot tell, why, and in how many workloads."""
-    for reason, count in hunted.undecided.items():
-        judges, _, why = reason.partition(": ")
-        yield judges, why, count
+def _questions(hunted: HuntResult) -> Iterator[OpenQuestion]:
+    """What could not be decided."""
+    yield from hunted.open_questions()
     for reason, count in hunted.refused.items():
-        yield "", f"could not be run: {reason}", count
+        yield _question(f"could not be run: {reason}", count)
     if hunted.cut_short:
-        yield "", "a workload is violated, and not all of its crash states were looked at", hunted.cut_short
+        yield _question("a workload is violated, and not all of its crash states were looked at", hunted.cut_short)
     if hunted.interrupted:
-        yield "", INTERRUPTED, hunted.not_run
+        yield _question(INTERRUPTED, hunted.not_run)
     elif hunted.not_run:
-        yield "", NO_TIME, hunted.not_run
+        yield _question(NO_TIME, hunted.not_run)
     elif not hunted.tested:
-        yield "", UNTESTED, hunted.run
+        yield _question(UNTESTED, hunted.run)
 
 
-def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
+def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[OpenQuestion]:
     """Operations that the file system lacks, if a corpus asks for them."""
     if planned.kind == "corpus":
         for reason, count in hunted.lacking.items():
-            yield "", f"not on this file system: {reason}", count
+            yield _question(f"not on this file system: {reason}", count)
 
 
-def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failure:
-    cause = _cause_id(planned, Cause(judges, why, ()))
-    return Failure(cause=cause, verdict="undecided", judge=judges, message=why, workloads=workloads)
+def _question(why: str, workloads: int) -> OpenQuestion:
+    """What is open whatever the judge."""
+    return OpenQuestion("", why, why, workloads)
+
+
+def _open(planned: PlannedPart, question: OpenQuestion) -> Failure:
+    """What could not be decided, as a failure. Numbers make no other cause of it."""
+    return Failure(
+        cause=_cause_id(planned, Cause(question.judges, question.pattern, ())),
+        verdict="undecided",
+        judge=question.judges,
+        message=question.words,
+        workloads=question.workloads,
+    )
 
 
 def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:

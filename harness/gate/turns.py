@@ -67,11 +67,11 @@ def run_in_turns(
     parts: list[Part] = []
     while todo:
         runner.until = turns.looking_ends(is_first=is_first)
-        before = sum(part.not_run for part in parts)
+        before = sum(part.unfinished for part in parts)
         parts = list(compared_with(lines, runner.run(planned, todo)))
         if runner.interrupted or _interrupted_in(following.new, planned, parts):
             return tuple(parts), True
-        got_on = is_first or sum(part.not_run for part in parts) < before
+        got_on = is_first or sum(part.unfinished for part in parts) < before
         todo = [each for each in todo if runner.is_open(each)] if got_on and turns.has_another else []
         is_first = False
     interrupted = _interrupted_in(following.known, planned, parts)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from postcrash.harness.examination.campaign import Progress, run_campaign
+from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Plan
@@ -12,7 +13,6 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import KnownObjections, page_of
 from postcrash.harness.guests.kernels.kernel import Kernel
-from postcrash.harness.hunting.causes import without_numbers
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
@@ -155,7 +155,7 @@ def _result(plan: Plan, examined: Examination, question: CorpusQuestion) -> Resu
     verdict, reasons = examined.verdict, [ruling.reason for ruling in examined.rulings.values() if ruling.reason]
     reason = ""
     if verdict is Verdict.UNDECIDED:
-        reason = without_numbers(reasons[0]) if reasons else "no judge was put to the test"
+        reason = common_reason(reasons[0]) if reasons else "no judge was put to the test"
     return Result(
         plan.workload.name,
         plan.target.name,

@@ -9,10 +9,11 @@ from enum import Enum, auto
 from typing import Any
 
 from postcrash.harness.examination.campaign import Batch, FinishedPlan, examination_in, keep_consoles
+from postcrash.harness.examination.coverage import why_left_out
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting.hunt import Hunt, Selected, digest, key_of
-from postcrash.model import Verdict, Workload
+from postcrash.model import NO_TIME_FOR_MORE_LOOKS, Verdict, Workload
 from postcrash.workloads import canonical
 
 FIRST_LOOK = 64
@@ -86,9 +87,10 @@ class FirstLookHunt(Hunt[Selected]):
 
     def _end(self) -> None:
         """Count first looks for which there was no second one."""
+        self._hunted.glanced = len(self._waiting)
         for number, looks in self._waiting.items():
             for plan, result in looks:
-                self._count(number, plan, result)
+                self._count(number, plan, _short_of_time(result))
                 self._disk_done(number)
 
     def _look(self, number: int) -> int:
@@ -135,6 +137,22 @@ class FirstLookHunt(Hunt[Selected]):
         shown = replace(result, certificates=[])
         self._waiting.setdefault(done.number, []).append((done.plan, shown))
         self._batch[key] = shown.to_json()
+
+
+def _short_of_time(result: Examination) -> Examination:
+    """A first look with its true reason for what was left out: that there was no time, and not that it was a short one.
+
+    No line of a gate's baseline accepts a lack of time.
+    """
+    rulings = {
+        name: replace(ruling, unknown=list(dict.fromkeys(map(_true_reason, ruling.open_questions))))
+        for name, ruling in result.rulings.items()
+    }
+    return replace(result, rulings=rulings)
+
+
+def _true_reason(reason: str) -> str:
+    return reason if why_left_out(reason) is None else NO_TIME_FOR_MORE_LOOKS
 
 
 def _is_open(result: Examination) -> bool:

@@ -24,12 +24,14 @@ class GroupSummary:
     minimal         the finding with the smallest workload that there is; None if it was not looked for or not found
     note            why `minimal` was not found, or why it may not be the smallest; empty if it was not looked for
     causes          the causes of the hunt's findings; a summary can have several
+    said            what was said of the finding with the smallest workload of each cause
     """
 
     representative: Finding
     minimal: Finding | None
     note: str
     causes: list[Cause]
+    said: list[str]
     count: int
     names: list[str] = field(default_factory=list)
     others: list[Finding] = field(default_factory=list)
@@ -43,6 +45,7 @@ class GroupSummary:
     def add(self, other: "GroupSummary") -> None:
         """Join another group with this one."""
         self.causes += other.causes
+        self.said += other.said
         self.count += other.count
         self.names = [*self.names, *other.names][:NAMES_MAX]
 
@@ -53,9 +56,15 @@ class GroupSummary:
 
     @property
     def other_words(self) -> list[str]:
-        """What was said of the hunt's findings, without names and numbers, where it is not what is said of this one."""
-        words = dict.fromkeys(cause.message for cause in self.causes)
-        return [each for each in words if each != cause_of(self.shown).message]
+        """What was said of the hunt's findings, where it differs in more than names and numbers from each other.
+
+        What is said of the finding that is shown is left out.
+        """
+        words: dict[str, str] = {}
+        for cause, said in zip(self.causes, self.said, strict=True):
+            words.setdefault(cause.message, said)
+        words.pop(cause_of(self.shown).message, None)
+        return list(words.values())
 
 
 def summaries(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[GroupSummary]:
@@ -107,7 +116,15 @@ def _recovery_of(finding: Finding) -> tuple[bool, bool]:
 
 def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSummary:
     representative = store.finding(group.finding)
-    summary = GroupSummary(representative, None, "", [group.cause], group.count, list(group.names))
+    summary = GroupSummary(
+        representative,
+        None,
+        note="",
+        causes=[group.cause],
+        said=[representative.message],
+        count=group.count,
+        names=list(group.names),
+    )
     if minimize is not None:
         try:
             least = minimize(representative)

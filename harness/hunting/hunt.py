@@ -28,6 +28,7 @@ from postcrash.harness.examination.campaign import (
     keep_recordings,
     tool_digest,
 )
+from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS, Examination
 from postcrash.harness.files.places import quick_folder
@@ -243,9 +244,9 @@ class Hunt(ABC, Generic[Selected]):
         if result.is_cut_short:
             self._hunted.cut_short += self._is_first(_CUT_SHORT, number)
             return
-        for reason, judges in _undecided(result).items():
-            if self._is_first(("undecided", judges, reason), number):
-                self._hunted.undecided[f"{judges}: {reason}"] += 1
+        for pattern, (judges, words) in _undecided(result).items():
+            if self._is_first(("undecided", judges, pattern), number):
+                self._hunted.leave_open(judges, pattern, words, _size(number, plan))
 
     def _found(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
         if self._is_first(cause, size[1]):
@@ -287,18 +288,23 @@ def key_of(plan: Plan) -> str:
     return f"hunt {plan.key(tool_digest())}"
 
 
-def _undecided(result: Examination) -> dict[str, str]:
-    """The reasons why judges could not tell, each with the names of these judges.
+def _undecided(result: Examination) -> dict[str, tuple[str, str]]:
+    """The reasons why judges could not tell, without numbers, each with the names of these judges and as it was said.
 
     A judge that objects to one crash state may have been unable to tell of another one, and of a third one for another
     reason.
     """
     judges: dict[str, list[str]] = {}
+    said: dict[str, str] = {}
     for name, ruling in result.rulings.items():
-        for why in dict.fromkeys(map(without_numbers, ruling.open_questions)):
-            judges.setdefault(why, []).append(name)
+        for words in map(common_reason, ruling.open_questions):
+            why = without_numbers(words)
+            said.setdefault(why, words)
+            if name not in judges.setdefault(why, []):
+                judges[why].append(name)
     every = len(result.rulings)
-    return {why: "all judges" if len(names) == every > 1 else ", ".join(names) for why, names in judges.items()}
+    named = {why: "all judges" if len(names) == every > 1 else ", ".join(names) for why, names in judges.items()}
+    return {why: (names, said[why]) for why, names in named.items()}
 
 
 def _size(number: int, plan: Plan) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, ValidationInfo
 
-from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, worst
+from postcrash.model import NO_TIME_FOR_CHECKS, NO_TIME_FOR_MORE_LOOKS, Verdict, worst
 from postcrash.model.validation import first_objection
 from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import named_by
@@ -29,6 +29,7 @@ That the recoveries of a budget are spent is no lack of time. It is the same on 
 """
 UNTESTED = "no judge was put to the test"
 """The message of the failure of a part that tested nothing."""
+_OF_TIME = frozenset({NO_TIME, NO_TIME_FOR_CHECKS, NO_TIME_FOR_MORE_LOOKS, INTERRUPTED})
 ITEMS_MAX = 100_000
 """The most parts, failures or names in one list."""
 
@@ -143,7 +144,7 @@ class Failure(_Record):
     @property
     def is_of_time(self) -> bool:
         """Whether it says only that there was no time for something. Nobody can know what this would show."""
-        is_said = self.message in (NO_TIME, NO_TIME_FOR_CHECKS, INTERRUPTED) or self.message.endswith(TIME_SPENT)
+        is_said = self.message in _OF_TIME or self.message.endswith(TIME_SPENT)
         return is_said and not self.is_violated
 
     @property
@@ -227,6 +228,12 @@ class Part(PartHead):
     def new(self) -> tuple[Failure, ...]:
         """The failures that the baseline does not accept."""
         return tuple(failure for failure in self.failures if failure.is_new)
+
+    @property
+    def unfinished(self) -> int:
+        """How many workloads there was no time for, or for a first look only. A further turn goes on with them."""
+        glanced = (failure.workloads for failure in self.failures if failure.message == NO_TIME_FOR_MORE_LOOKS)
+        return self.not_run + sum(glanced)
 
     @property
     def gated(self) -> Verdict:

@@ -256,7 +256,7 @@ def _in_turns(
             )
         else:
             told = summaries(hunted.groups.values(), session.store, None)
-        is_open = hunted.not_run > 0 or selection.count is None
+        is_open = hunted.has_more_to_do or selection.count is None
         if hunted.interrupted or fresh or not (is_open and turns.has_another):
             return hunted, told, seconds
         is_first = False

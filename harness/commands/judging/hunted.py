@@ -1,5 +1,6 @@
 """The result of a hunt, as text and as JSON."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -67,7 +68,7 @@ def to_json(
             "run": hunted.run,
             "lacking": dict(hunted.lacking),
             "refused": dict(hunted.refused),
-            "undecided": dict(hunted.undecided),
+            "undecided": dict(_undecided(hunted)),
             "cut_short": hunted.cut_short,
             "not_run": hunted.not_run,
         },
@@ -171,7 +172,7 @@ def print_hunted(
     for title, reasons in (
         ("not on this file system", hunted.lacking),
         ("could not be run", hunted.refused),
-        ("undecided", hunted.undecided),
+        ("undecided", _undecided(hunted)),
     ):
         for reason, count in reasons.most_common():
             console.print(f"{title}: {count} workloads: {reason}", markup=False)
@@ -188,6 +189,11 @@ def print_hunted(
     console.print(_tested(plan, hunted))
     console.print(_asked(selection, hunted))
     console.print(_came_to(selection, plan, hunted, seconds))
+
+
+def _undecided(hunted: HuntResult) -> Counter[str]:
+    """What could not be decided, and in how many workloads."""
+    return Counter({f"{each.judges}: {each.words}": each.workloads for each in hunted.open_questions()})
 
 
 def _tested(plan: Plan, hunted: HuntResult) -> str:

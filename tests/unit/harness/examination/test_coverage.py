@@ -3,7 +3,7 @@
 import pytest
 
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.coverage import coverage
+from postcrash.harness.examination.coverage import common_reason, coverage, why_left_out
 
 from .conftest import RECOVER, interval_report
 
@@ -36,3 +36,22 @@ def certificate(covered: int, states: int, left_out: str | None, *reached: int |
 )
 def test_what_is_covered_is_said(known: Certificate, said: str) -> None:
     assert coverage(known) == f"crash interval 3: {said}"
+
+
+@pytest.mark.parametrize("place", ["", "within the recovery of r-0123456789abcdef/3/0.1,4.2: "])
+@pytest.mark.parametrize(
+    "known",
+    [
+        certificate(1234, 2**80, SPENT, 2, 1, 300, 1),
+        certificate(0, 4, SPENT, None, None, 0, 1),
+        certificate(3**700, 2**2000, SPENT, None, None, 0, 1),
+    ],
+)
+def test_workloads_have_the_reason_for_what_was_left_out_in_common(known: Certificate, place: str) -> None:
+    said = f"{place}{coverage(known)}"
+    assert (why_left_out(said), common_reason(said)) == (SPENT, f"crash states were left out: {SPENT}")
+
+
+@pytest.mark.parametrize("said", [coverage(certificate(8, 8, None)), "crash interval 3: two recoveries differ; why"])
+def test_another_reason_stays_as_it_is(said: str) -> None:
+    assert (why_left_out(said), common_reason(said)) == (None, said)

@@ -10,6 +10,7 @@ import pytest
 
 from postcrash.harness.gate.left_open import FILE, LeftOpen
 from postcrash.harness.gate.sightings import Sightings
+from postcrash.model import NO_TIME_FOR_MORE_LOOKS
 from postcrash.reports.gate.run import NO_TIME
 
 from .conftest import failure, part
@@ -71,6 +72,12 @@ def test_an_application_that_was_cut_short_is_open(tmp_path: Path) -> None:
     LeftOpen(tmp_path).add([A, B], [part(undecided, kind="hunt"), part(undecided, kind="application")])
     assert LeftOpen(tmp_path).first([A, B]) == [B, A]
     assert undecided.message != NO_TIME
+
+
+def test_a_part_that_had_first_looks_only_is_open(tmp_path: Path) -> None:
+    glanced = failure(verdict="undecided", message=NO_TIME_FOR_MORE_LOOKS, finding="")
+    LeftOpen(tmp_path).add([A, B], [part(), part(glanced)])
+    assert LeftOpen(tmp_path).first([A, B]) == [B, A]
 
 
 def test_a_damaged_file_counts_as_empty(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from postcrash.harness.hunting.causes import cause_of
 from postcrash.harness.hunting.hunt_result import Group, HuntResult
 from postcrash.harness.session import Session
 from postcrash.model import parse_workload
-from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Part
+from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part
 from postcrash.reports.store.explained import Explanation, PathComparison
 from postcrash.reports.store.store import Store
 
@@ -62,6 +62,21 @@ def told(planned: PlannedPart, **hunted: Any) -> Part:
 def test_what_was_not_run_is_undecided(planned: PlannedPart, hunted: dict[str, Any], messages: list[str]) -> None:
     part = told(planned, run=2, **hunted)
     assert ([each.message for each in part.failures], part.verdict) == (messages, "undecided" if messages else "holds")
+
+
+def test_numbers_make_no_other_cause_and_are_in_the_message(planned: PlannedPart) -> None:
+    """The cause stands in baselines. What users read is a message of one workload, not a pattern."""
+
+    def failure(number: int) -> Failure:
+        hunted = HuntResult(run=1, tested=Counter(P5=1))
+        hunted.leave_open("P5", "operation N: cannot tell", f"operation {number}: cannot tell", (1, number))
+        nobody: Any = None
+        ran: Any = SimpleNamespace(kernel="UML 6.1", how=planned.how, judges=(SimpleNamespace(name="P5"),))
+        (told,) = _part(planned, ran, planned.expected, hunted, nobody, 1.0).failures
+        return told
+
+    assert failure(3).cause == failure(4).cause
+    assert (failure(3).message, failure(4).message) == ("operation 3: cannot tell", "operation 4: cannot tell")
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("hunt", "holds"), ("corpus", "undecided")])

@@ -11,6 +11,7 @@ import pytest
 
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
 from postcrash.harness.gate.turns import Following, run_in_turns
+from postcrash.model import NO_TIME_FOR_MORE_LOOKS
 from postcrash.reports.gate.run import Failure, Part, Share
 
 from .conftest import CAUSE, failure, part
@@ -88,6 +89,22 @@ def test_what_a_later_turn_finds_is_followed_up_too(came_to: Any) -> None:
 def test_a_part_that_is_done_has_no_further_turn(came_to: Any) -> None:
     gate = Gate(workloads=50, fails_at=1)
     assert (came_to(gate).not_run, gate.ends) == (0, [50])
+
+
+def test_a_part_that_had_first_looks_only_has_a_further_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its workloads was run, and a second look at some of them takes the rest of the time."""
+
+    class Glanced(Gate):
+        def run(self, planned: object, todo: Sequence[object]) -> tuple[Part, ...]:
+            (told,) = super().run(planned, todo)
+            glanced = failure(verdict="undecided", message=NO_TIME_FOR_MORE_LOOKS, finding="", workloads=told.not_run)
+            return (part(*[glanced] * bool(told.not_run)),)
+
+    gate = Glanced(workloads=90)
+    monkeypatch.setattr(time, "monotonic", lambda: gate.now)
+    runner: Any = gate
+    (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (), Following(gate.follow_ups))
+    assert (told.verdict, gate.ends[0], gate.now) == ("holds", 75, 90)
 
 
 def test_without_a_limit_there_is_one_turn(came_to: Any) -> None:

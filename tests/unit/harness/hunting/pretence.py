@@ -125,7 +125,8 @@ class Pretence:
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
             if covered < states:
-                result.undecided(f"crash interval 1: {covered} of {states}")
+                spent = "the recoveries of the budget are spent"
+                result.undecided(f"crash interval 1: {covered} of {states} crash states; {spent}")
             result.is_cut_short = bool(said) and covered < states
             result.certificates = [Certificate.of(interval_report(), RECOVER)]
             done = FinishedPlan(number, each, path, result)

@@ -29,7 +29,7 @@ def test_a_summary_of_several_causes_says_all_of_them(monkeypatch: pytest.Monkey
     causes = [Group(cause_of(each), each.id, (1, number), 1, ["w"]) for number, each in enumerate((short, back))]
     (summary,) = summaries(causes, store, lambda _: least)
     assert (summary.count, summary.shown.message) == (2, SHORT)
-    assert summary.other_words == [cause_of(back).message]
+    assert summary.other_words == [BACK]
     alone = summaries(causes[:1], store, lambda _: least)
     assert [each.other_words for each in alone] == [[]]
 

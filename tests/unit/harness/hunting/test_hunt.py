@@ -21,7 +21,7 @@ from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.space_hunt import Selection, spread
-from postcrash.model import Verdict, Workload
+from postcrash.model import NO_TIME_FOR_MORE_LOOKS, Verdict, Workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
@@ -240,9 +240,11 @@ def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_aga
     short = looked(tmp_path, pretence := Slow(over))
     assert pretence.looks[-1] is None
     assert (short.verdict, short.not_run) == (Verdict.UNDECIDED, 0)
+    assert {each.words for each in short.open_questions()} == {NO_TIME_FOR_MORE_LOOKS}
+    assert short.has_more_to_do and short.glanced == sum(short.undecided.values())
     whole = looked(tmp_path, rest := Slow(clean))
     assert (whole.verdict, set(rest.looks), whole.run) == (Verdict.HOLDS, {None}, short.run)
-    assert sum(short.undecided.values()) == len(rest.ran)
+    assert (short.glanced, whole.has_more_to_do) == (len(rest.ran), False)
 
 
 def test_the_results_of_a_hunt_with_a_small_budget_are_no_first_looks(tmp_path: Path) -> None:
@@ -300,6 +302,30 @@ def test_what_other_judges_leave_open_on_the_other_disk_counts_too(
         Silent(),
     )
     assert result.undecided == {"a: cannot tell": 3, "a, b: cannot tell": 3}
+
+
+def test_what_is_undecided_is_told_as_it_was_said_of_the_smallest_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers make no other question. Which crash interval was covered how far is not told at all."""
+
+    class Unsure(Pretence):
+        def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
+            for done in super().__call__(*asked, **more):
+                assert isinstance(done.result, Examination)
+                ruling = Ruling()
+                ruling.undecided(f"operation {1000 - done.number}: cannot tell")
+                ruling.undecided(f"crash interval {done.number}: 1 of 2^{done.number} crash states; too large")
+                done.result.rulings = {"a": ruling}
+                yield done
+
+    monkeypatch.setattr(hunts, "examine_all", Unsure(clean))
+    result = run_hunt(Selection(SPACE, sample=9), walks(tmp_path), CREW, Store(tmp_path / "store"), Silent())
+    first, second = result.open_questions()
+    assert (first.pattern, first.workloads) == ("operation N: cannot tell", 9)
+    _, smallest = min((len(SPACE.whole(each).operations), each) for each in Selection(SPACE, sample=9).numbers())
+    assert first.words == f"operation {1000 - smallest}: cannot tell"
+    assert second.words == "crash states were left out: too large"
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 12, 328, 1266, 3798])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.model import NO_TIME_FOR_CHECKS, Verdict
+from postcrash.model import NO_TIME_FOR_CHECKS, NO_TIME_FOR_MORE_LOOKS, Verdict
 from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TEXT_MAX, TIME_SPENT, Failure, GateRun, Part, Share
 
 MakeFailure = Callable[..., Failure]
@@ -66,7 +66,7 @@ def test_a_failure_that_only_an_earlier_round_showed_says_so(make_failure: MakeF
 @pytest.mark.parametrize(
     "message",
     [
-        *(NO_TIME, NO_TIME_FOR_CHECKS, INTERRUPTED),
+        *(NO_TIME, NO_TIME_FOR_CHECKS, NO_TIME_FOR_MORE_LOOKS, INTERRUPTED),
         *(f"crash interval N: N of N crash states; {TIME_SPENT}", f"kernel:N: crash interval N: N; {TIME_SPENT}"),
     ],
 )
