@@ -18,6 +18,7 @@ from postcrash.harness.files.output import QUIET, kept_evidence, say
 from postcrash.harness.files.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.model.validation import unknown_name
 from postcrash.reports.numbers import allow_large_numbers
 from postcrash.reports.store.store import NotInStoreError, StoreError
 from postcrash.reports.text import visible
@@ -67,6 +68,14 @@ class _Commands(click.Group):
         command = getattr(import_module(f"postcrash.harness.commands.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-") and not context.resilient_parsing:
+            context.fail(unknown_name("command", name, _COMMANDS))
+        return super().resolve_command(context, args)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in _SECTIONS.items():

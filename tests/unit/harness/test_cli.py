@@ -1,8 +1,9 @@
-"""The outermost help shows every command once, in a section, with the whole sentence that it starts with."""
+"""The outermost command: its help shows every command once, and a name that is none is told with the nearest one."""
 
 import re
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from postcrash.harness.cli import cli
@@ -14,3 +15,20 @@ def test_the_help_shows_every_command_once_and_cuts_no_sentence() -> None:
     assert sorted(re.findall(r"^  (\S+) ", sections, re.MULTILINE)) == cli.list_commands(click.Context(cli))
     assert "..." not in sections
     assert re.findall(r"^\S.*:$", sections, re.MULTILINE)[:2] == ["Is everything here:", "Judge a file system:"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gat", "unknown command 'gat', did you mean 'gate'? (known: doctor, kernels, check, "),
+        ("zzz", "unknown command 'zzz' (known: "),
+    ],
+)
+def test_an_unknown_command_is_told_with_the_nearest_one(name: str, said: str) -> None:
+    ran = CliRunner().invoke(cli, [name])
+    assert ran.exit_code == click.UsageError.exit_code
+    assert f"Error: {said}" in ran.output
+
+
+def test_an_unknown_option_is_no_command() -> None:
+    assert "No such option" in CliRunner().invoke(cli, ["--stor", "x"]).output
