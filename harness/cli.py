@@ -20,7 +20,7 @@ from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.model.validation import unknown_name
 from postcrash.reports.numbers import allow_large_numbers
-from postcrash.reports.store.store import NotInStoreError, StoreError
+from postcrash.reports.store.store import DISK_FULL, NotInStoreError, StoreError, os_error_text
 from postcrash.reports.text import visible
 
 _SECTIONS = {
@@ -164,6 +164,9 @@ def _run() -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None:  # no file, so it is about standard output
             return _unwritten(error.strerror or str(error))
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            say(f"{error.filename}: {os_error_text(error)}")
+            return ExitCode.INFRASTRUCTURE
         click.echo(visible(traceback.format_exc()), err=True, nl=False)
         say(f"a defect of postcrash itself: {error!r}")
         return ExitCode.INFRASTRUCTURE

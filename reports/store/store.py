@@ -59,7 +59,8 @@ _PUT_CELL = (
 )
 T = TypeVar("T")
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The errors of a disk without room."""
 _SCRATCH = ".scratch-"
 _scratch_numbers = itertools.count(1)
 
@@ -294,15 +295,16 @@ def _explained(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = Path(error.filename) if error.filename else place
-        raise StoreError(f"{where}: {_meaning(error)}") from error
+        raise StoreError(f"{where}: {os_error_text(error)}") from error
     except sqlite3.Error as error:
         raise StoreError(f"{place}: {one_line(_sqlite_meaning(error))}") from error
     except UnicodeDecodeError as error:  # from SQLite's own words about a damaged file
         raise StoreError(f"{place}: damaged, or not a store of postcrash: {error}") from error
 
 
-def _meaning(error: OSError) -> str:
-    if error.errno in _DISK_FULL:
+def os_error_text(error: OSError) -> str:
+    """What went wrong with a file, in words for users."""
+    if error.errno in DISK_FULL:
         return "no space left on the disk; what was there before is unharmed"
     return error.strerror or str(error)
 

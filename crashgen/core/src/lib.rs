@@ -16,6 +16,7 @@ pub mod explore;
 pub mod ground;
 mod history;
 pub mod interval;
+pub mod io_error;
 pub mod mapped;
 pub mod memo;
 pub mod piece;

@@ -53,7 +53,7 @@ pub enum Event {
 
 #[derive(Debug, Error)]
 pub enum RecordingError {
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", crate::io_error::in_words(source))]
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path}: not a recording: {reason} (byte {at})")]
     Malformed { path: PathBuf, at: usize, reason: String },

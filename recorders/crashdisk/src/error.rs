@@ -2,6 +2,7 @@
 
 use std::io;
 
+use postcrash_core::io_error::in_words;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -24,7 +25,7 @@ pub enum GuestError {
     Agent(String),
     #[error(transparent)]
     Recording(#[from] postcrash_core::recording::RecordingError),
-    #[error("{0}")]
+    #[error("{}", in_words(.0))]
     Io(#[from] io::Error),
 }
 

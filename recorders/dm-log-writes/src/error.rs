@@ -1,11 +1,12 @@
 use std::path::{Path, PathBuf};
 
+use postcrash_core::io_error::in_words;
 use postcrash_core::recording::RecordingError;
 use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum LogError {
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", in_words(source))]
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path}: not a log of dm-log-writes: {reason} (byte {at})")]
     Malformed { path: PathBuf, at: u64, reason: String },

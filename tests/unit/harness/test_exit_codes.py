@@ -36,6 +36,20 @@ def test_what_nobody_caught_is_no_violation(
     assert "postcrash: " in capfd.readouterr().err
 
 
+def test_a_disk_that_is_full_is_no_defect_wherever_that_shows(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/dev/shm/log")
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    monkeypatch.setattr(sys, "set_int_max_str_digits", lambda _: None)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = "postcrash: /dev/shm/log: no space left on the disk; what was there before is unharmed\n"
+    assert (ended.value.code, capfd.readouterr().err) == (ExitCode.INFRASTRUCTURE, said)
+
+
 @pytest.mark.parametrize(
     "failure",
     [click.UsageError("\x1b[31mno\x08"), UsageError("\x1b[31mno\x08"), ZeroDivisionError("\x1b[31mno\x08")],

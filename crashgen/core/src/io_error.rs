@@ -1,0 +1,27 @@
+//! Errors of files in words for users.
+
+use std::io;
+
+/// What went wrong. A full disk is told as the store tells it (reports/store/store.py).
+pub fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "no space left on the disk; what was there before is unharmed".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_in_words() {
+        for code in [28, 122] {
+            let told = in_words(&io::Error::from_raw_os_error(code));
+            assert!(told.starts_with("no space left on the disk"), "{told}");
+        }
+        assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "No such file or directory (os error 2)");
+    }
+}
