@@ -14,6 +14,7 @@ from postcrash.harness.files.output import notes
 from postcrash.reports.numbers import counted
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.found import found_text
+from postcrash.reports.text import INVOCATION
 
 _BAR_WIDTH = 16
 _TIME_WIDTH = 7
@@ -23,11 +24,14 @@ _TIME_WIDTH = 7
 class TerminalProgress:
     """A bar of workloads on standard error, with covered crash states, the rate of recoveries, and times."""
 
-    def __init__(self, workloads: int | None) -> None:
-        """`workloads`: how many there will be, or None if that is not known."""
+    def __init__(self, workloads: int | None, invocation: str = INVOCATION) -> None:
+        """`workloads`: how many there will be, or None if that is not known.
+
+        `invocation` is how postcrash is called with the store that has what is found.
+        """
         console = notes()
         several = workloads != 1
-        self._recoveries, self._states = 0, 0
+        self._recoveries, self._states, self._invocation = 0, 0, invocation
         self._started = time.monotonic()
         self._bars = Bars(
             TextColumn("{task.description}"),
@@ -67,7 +71,7 @@ class TerminalProgress:
 
     def found(self, finding: Finding) -> None:
         """See `hunt.HuntProgress`."""
-        self._bars.console.print(found_text(finding), markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(found_text(finding, self._invocation), markup=False, highlight=False, soft_wrap=True)
 
     def _told(self) -> str:
         rate = self._recoveries / max(time.monotonic() - self._started, 1)

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -16,7 +17,7 @@ from postcrash.harness.examination.recording import CrashDisk
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.known_files import known_files
 from postcrash.harness.files.output import say
-from postcrash.harness.files.places import cache_folder
+from postcrash.harness.files.places import STORE_DEFAULT, cache_folder
 from postcrash.harness.files.scratch import ScratchFolder
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.boot import why_no_boot
@@ -36,6 +37,7 @@ from postcrash.properties.promises import unknown_names
 from postcrash.reports.store.kernel_build import KernelBuild
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store, StoreError
+from postcrash.reports.text import INVOCATION
 from postcrash.targets import (
     TARGETS,
     VARIANTS,
@@ -82,6 +84,12 @@ class Session:
     """Base images that have not aged, by how they are made."""
     _without_log_writes: set[Kernel] = field(default_factory=set)
     """Kernels for which the user has been told that they have no dm-log-writes."""
+
+    @property
+    def invocation(self) -> str:
+        """How postcrash is called with this store, for commands that are printed. A shell takes it as it is."""
+        store = [] if self.store_folder == STORE_DEFAULT else ["--store", str(self.store_folder)]
+        return shlex.join([INVOCATION, *store])
 
     @cached_property
     def kernel(self) -> Kernel:

@@ -2,6 +2,9 @@
 
 from functools import lru_cache
 
+INVOCATION = "postcrash"
+"""How a shell calls postcrash if its store is where it looks for one."""
+
 
 def visible(text: str) -> str:
     """`text` with everything that does not print, except line ends and tabs, as a backslash escape.

@@ -17,6 +17,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, RUN_UNFLUSHED, WATCH, Operation
+from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.reports.tables.applications import AuditCell
 from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell
@@ -51,6 +52,11 @@ class Audit:
     def everything(self) -> tuple[Examination, ...]:
         """The results, and those of second crashes."""
         return (*self.results, *(self.second.results if self.second else ()))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, as it is printed."""
+        return tuple(finding for result in self.everything for finding in result.findings)
 
     @property
     def recordings(self) -> int:

@@ -14,6 +14,7 @@ from postcrash.harness.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIF
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.files.output import say
+from postcrash.harness.findings.last import LAST, id_named, keep_last
 from postcrash.harness.session import Session
 from postcrash.model.validation import shown
 from postcrash.reports.store.plain import Json
@@ -25,15 +26,22 @@ _NUMBER_CHARACTERS_MAX = 20
 
 
 def finding_named(session: Session, name: str) -> Finding:
-    """The finding with the id `name`, or that of the bundle in the file `name`, which is then in the store.
+    """The finding with the id `name`, the one that `last` stands for, or that of the bundle in the file `name`.
 
-    Raises NotInStoreError, BundleError for what is no bundle, and UsageError for what is neither.
+    The bundle's finding is then in the store. Raises NotInStoreError, BundleError for what is no bundle, and UsageError
+    for what is neither.
     """
-    if is_finding_id(name):
-        return session.store.finding(name)
+    id = id_named(session.store, name)
+    if id != name:
+        say(f"{name} is {id}")
+    if is_finding_id(id):
+        return session.store.finding(id)
     if not os.path.exists(name):  # also for what cannot be the name of a file
-        raise UsageError(f"expected a finding's id (f- and 16 hexadecimal digits) or a bundle, found {shown(name)}")
+        raise UsageError(
+            f"expected a finding's id (f- and 16 hexadecimal digits), `{LAST}` or a bundle, found {shown(name)}"
+        )
     finding = take(Path(name), session.store)
+    keep_last(session.store, [finding.id])
     say(f"{name}: finding {finding.id} is in the store {session.store.folder}")
     return finding
 

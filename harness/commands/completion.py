@@ -1,4 +1,4 @@
-"""What a shell completes: names of targets, kernels, properties, applications, and parts of a gate."""
+"""What a shell completes: names of targets, kernels, properties, applications, and parts of a gate; `last`."""
 
 import tomllib
 from collections.abc import Callable, Iterable
@@ -9,6 +9,7 @@ from click.shell_completion import CompletionItem
 
 from postcrash.apps import application_lists
 from postcrash.harness.files.places import GATE_FILE, cache_folder
+from postcrash.harness.findings.last import LAST
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.names import application_names, property_names, target_names
 
@@ -44,3 +45,4 @@ complete_kernels = _completer(_kernels, files=True)
 complete_properties = _completer(property_names)
 complete_applications = _completer(lambda: (*application_names(), *application_lists()), files=True)
 complete_parts = _completer(_parts)
+complete_findings = _completer(lambda: (LAST,), files=True)

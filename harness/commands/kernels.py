@@ -1,5 +1,6 @@
 """`postcrash kernels`: list, fetch, add and remove the kernels that guests can run."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -19,7 +20,7 @@ from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.kernels.stock import KernelParts, Stock, StockedKernel, missing_in, version_of
 from postcrash.model import ExitCode
-from postcrash.reports.text import visible
+from postcrash.reports.text import INVOCATION, visible
 
 COLUMNS = ("name", "version", "engine", "build", "origin")
 _replace_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
@@ -205,7 +206,8 @@ def _tell(stocked: StockedKernel, json_file: str | None, *, is_new: bool) -> int
         already = "" if is_new else " is here already"
         console.print(f"{stocked.name}{already}: {stocked.origin}", markup=False, highlight=False)
         if missing is None:
-            console.print("its configuration is not known: postcrash doctor --kernel NAME tries it", highlight=False)
+            tries = shlex.join([INVOCATION, "doctor", "--kernel", stocked.name])
+            console.print(f"its configuration is not known: {tries} tries it", markup=False, highlight=False)
         elif missing:
             console.print(f"its configuration lacks {', '.join(missing)}", highlight=False)
     return ExitCode.HOLDS

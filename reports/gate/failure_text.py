@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from postcrash.model import Verdict
 from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.text import cut, one_line, visible
+from postcrash.reports.text import INVOCATION, cut, one_line, visible
 
 _SHARDS_MAX = 100
 _BESIDE_MAX = 10
@@ -45,9 +45,12 @@ def facts(failure: Failure) -> Iterator[str]:
         yield failure.varies
 
 
-def commands(failure: Failure) -> tuple[str, ...]:
-    """The commands that tell more about the finding. Empty if there is no finding."""
-    return (f"postcrash explain {failure.finding}", f"postcrash repro {failure.finding}") if failure.finding else ()
+def commands(failure: Failure, invocation: str = INVOCATION) -> tuple[str, ...]:
+    """The commands that tell more about the finding. Empty if there is no finding.
+
+    `invocation` is how postcrash is called with the store that has it, here and in all forms of a gate's result.
+    """
+    return tuple(f"{invocation} {name} {failure.finding}" for name in ("explain", "repro") if failure.finding)
 
 
 def workloads(failure: Failure) -> str:
@@ -56,10 +59,10 @@ def workloads(failure: Failure) -> str:
     return f"{plural(failure.workloads, 'workload')}{smallest}"
 
 
-def story(failure: Failure) -> str:
+def story(failure: Failure, invocation: str = INVOCATION) -> str:
     """All of it: the headline, the facts, the operations and the commands. Several lines."""
     operations = textwrap.indent(visible(failure.operations).strip("\n"), "    ")
-    lines = [headline(failure), *facts(failure), workloads(failure), operations, *commands(failure)]
+    lines = [headline(failure), *facts(failure), workloads(failure), operations, *commands(failure, invocation)]
     return "\n".join(line for line in lines if line)
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from postcrash.reports.gate.failure_text import commands, facts, fixed_line, headline, plural
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
 from postcrash.reports.gate.run import FixedLine, GateRun
-from postcrash.reports.text import cut, one_line
+from postcrash.reports.text import INVOCATION, cut, one_line
 
 ANNOTATIONS_MAX = 10
 _TITLE_MAX = 200
@@ -19,12 +19,12 @@ _PARTS_MAX = 10
 _Level = Literal["error", "warning", "notice"]
 
 
-def github(run: GateRun) -> Iterator[str]:
+def github(run: GateRun, invocation: str = INVOCATION) -> Iterator[str]:
     """The lines, without their ends: errors, then warnings for what is undecided, then a notice for fixed lines."""
     groups = [group for group in cause_groups(run) if group.shown.is_new]
     room = ANNOTATIONS_MAX - bool(run.fixed)
     shown = groups if len(groups) <= room else groups[: room - 1]
-    yield from map(_of_group, shown)
+    yield from (_of_group(group, invocation) for group in shown)
     if left_out := groups[len(shown) :]:
         level: _Level = "error" if left_out[0].shown.is_violated else "warning"
         title = f"{plural(len(left_out), 'more cause')}"
@@ -33,11 +33,11 @@ def github(run: GateRun) -> Iterator[str]:
         yield _command("notice", f"{plural(len(run.fixed), 'known failure')} fixed", _fixed(run.fixed, run.baseline))
 
 
-def _of_group(group: CauseGroup) -> str:
+def _of_group(group: CauseGroup, invocation: str) -> str:
     shown = group.shown
     parts = list(group.told_by_part())
     more = [f"and in {plural(len(parts) - _PARTS_MAX, 'more part')}"] if len(parts) > _PARTS_MAX else []
-    lines = [headline(shown), *facts(shown), *parts[:_PARTS_MAX], *more, *commands(shown)]
+    lines = [headline(shown), *facts(shown), *parts[:_PARTS_MAX], *more, *commands(shown, invocation)]
     return _command("error" if shown.is_violated else "warning", headline(shown), "\n".join(lines))
 
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from postcrash.reports.gate.failure_text import fixed_line
 from postcrash.reports.gate.run import GateRun, Part
 from postcrash.reports.gate.sections import Item, Section, Status, sections
-from postcrash.reports.text import one_line
+from postcrash.reports.text import INVOCATION, one_line
 
 _ELEMENTS: dict[Status, str] = {
     "violated": "failure",
@@ -24,9 +24,9 @@ _PLACE = ("target", "kernel", "model", "kind", "expect", "verdict")
 _COVERED = ("workloads", "not_run", "states", "states_total", "instants", "recoveries", "remembered", "outcomes")
 
 
-def junit(run: GateRun) -> str:
+def junit(run: GateRun, invocation: str = INVOCATION) -> str:
     """The XML, with a line end. It is well formed whatever the result's texts hold."""
-    found = [*sections(run), *_fixed(run)]
+    found = [*sections(run, invocation), *_fixed(run)]
     root = Element("testsuites", name=one_line(f"postcrash gate {run.file}"), time=f"{run.seconds:.3f}")
     _count(root, [item for section in found for item in section.items])
     for section in found:

@@ -18,16 +18,16 @@ from collections.abc import Iterable, Iterator
 from postcrash.reports.gate.failure_text import covered, fixed_line, sorts
 from postcrash.reports.gate.run import GateRun
 from postcrash.reports.gate.sections import FAILED, Item, Section, Status, sections
-from postcrash.reports.text import one_line
+from postcrash.reports.text import INVOCATION, one_line
 
 _VERSION = "KTAP version 1"
 _INDENT = "  "
 _DIRECTIVES: dict[Status, str] = {"undecided": "ERROR ", "known": "XFAIL ", "untested": "SKIP "}
 
 
-def ktap(run: GateRun) -> Iterator[str]:
+def ktap(run: GateRun, invocation: str = INVOCATION) -> Iterator[str]:
     """The lines, without their ends."""
-    found = sections(run)
+    found = sections(run, invocation)
     yield _VERSION
     yield f"1..{len(found)}"
     for number, section in enumerate(found, 1):

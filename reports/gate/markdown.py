@@ -7,6 +7,7 @@ the beginning of long texts. The JSON has all of them.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from postcrash.reports.gate.failure_text import (
@@ -24,7 +25,7 @@ from postcrash.reports.gate.groups import CauseGroup, cause_groups
 from postcrash.reports.gate.run import FixedLine, GateRun, Part
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.text import cut, one_line, visible
+from postcrash.reports.text import INVOCATION, cut, one_line, visible
 
 ITEMS_MAX = 20
 """The most failures of each sort."""
@@ -38,9 +39,9 @@ _COVERED = ("workloads", "crash states", "recoveries")
 _Item = TypeVar("_Item")
 
 
-def markdown(run: GateRun) -> str:
+def markdown(run: GateRun, invocation: str = INVOCATION) -> str:
     """The text, in GitHub's Markdown. Its first line has the verdict and the counts."""
-    groups = cause_groups(run)
+    groups, failed = cause_groups(run), partial(_failed, invocation=invocation)
     violated = [group for group in groups if group.shown.sort == "violated" and not group.shown.is_upstream]
     upstream = [group for group in groups if group.shown.is_upstream]
     undecided = [group for group in groups if group.shown.sort == "undecided"]
@@ -52,8 +53,8 @@ def markdown(run: GateRun) -> str:
         "",
         *markdown_table((*_HEADER, *_COVERED), map(_row, run.parts[:ROWS_MAX])),
         *_left_out(run.parts, ROWS_MAX),
-        *_section("New failures", violated, _failed),
-        *_section("Known upstream", upstream, _failed),
+        *_section("New failures", violated, failed),
+        *_section("Known upstream", upstream, failed),
         *_section("Undecided", undecided, _listed),
         *_section("Undecided for other reasons", [part for part in run.parts if unexplained(part)], _unexplained),
         *_folded(plural(len(known), "known cause"), known, _listed),
@@ -94,7 +95,7 @@ def _left_out(items: Sequence[object], most: int) -> Iterator[str]:
         yield from (f"And {grouped(len(items) - most)} more: see the JSON.", "")
 
 
-def _failed(group: CauseGroup) -> Iterator[str]:
+def _failed(group: CauseGroup, invocation: str) -> Iterator[str]:
     """A new failure, with all that one needs to look at it."""
     yield from (f"### {_short(headline(group.shown))}", "")
     if group.shown.loss:
@@ -103,7 +104,7 @@ def _failed(group: CauseGroup) -> Iterator[str]:
     yield from _parts(group)
     name = f", {_short(group.shown.name)}" if group.shown.name else ""
     yield from ("", f"The smallest workload{name}:", "", *_fenced(group.shown.operations, "text"), "")
-    if told := commands(group.shown):
+    if told := commands(group.shown, invocation):
         yield from (*_fenced("\n".join(told), "sh"), "")
 
 

@@ -11,7 +11,7 @@ from postcrash.reports.gate.failure_text import story
 from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
 from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
 from postcrash.reports.store.plain import Json
-from postcrash.reports.text import one_line
+from postcrash.reports.text import INVOCATION, one_line
 
 _UNDECIDED, _FIXED = "undecided", "fixed"
 _DESCRIPTIONS = {
@@ -21,26 +21,26 @@ _DESCRIPTIONS = {
 }
 
 
-def sarif(run: GateRun) -> str:
+def sarif(run: GateRun, invocation: str = INVOCATION) -> str:
     """The log, with a line end. Places of files are seen from the folder from which the gate's file was named."""
-    results = [_failure(run, part, failure) for part, failure in run.failures()]
+    results = [_failure(run, part, failure, invocation) for part, failure in run.failures()]
     results += [_fixed(run, line) for line in run.fixed]
     return sarif_log(
         id=f"postcrash gate {run.file}",
         version=run.version,
         results=results,
         descriptions=_DESCRIPTIONS,
-        told="postcrash explain ID tells how a finding came about; postcrash repro ID runs it again.",
+        told=f"{invocation} explain ID tells how a finding came about; {invocation} repro ID runs it again.",
         properties={"verdict": run.verdict.name.lower(), "counts": run.counts().model_dump(mode="json")},
     )
 
 
-def _failure(run: GateRun, part: Part, failure: Failure) -> Json:
+def _failure(run: GateRun, part: Part, failure: Failure, invocation: str) -> Json:
     level = "note" if not failure.is_new else "error" if failure.is_violated else "warning"
     result = {
         "ruleId": (one_line(failure.judge) or "judge") if failure.is_violated else _UNDECIDED,
         "level": level,
-        "message": {"text": story(failure)},
+        "message": {"text": story(failure, invocation)},
         "locations": [_location(run, part, failure)],
         "partialFingerprints": fingerprints(part.name, part.target, part.model, failure.cause),
         "baselineState": "new" if failure.is_new else "unchanged",

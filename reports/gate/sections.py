@@ -12,7 +12,7 @@ from typing import Literal
 from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import headline, plural, story, unexplained
 from postcrash.reports.gate.run import INTERRUPTED, Failure, GateRun, Part
-from postcrash.reports.text import one_line
+from postcrash.reports.text import INVOCATION, one_line
 
 Status = Literal["passed", "violated", "undecided", "known", "untested"]
 FAILED = frozenset[Status]({"violated", "undecided"})
@@ -50,22 +50,22 @@ class Section:
         return any(item.status in FAILED for item in self.items)
 
 
-def sections(run: GateRun) -> tuple[Section, ...]:
+def sections(run: GateRun, invocation: str = INVOCATION) -> tuple[Section, ...]:
     """In the order of the parts. A run without parts, or one that was interrupted, has a section that says so.
 
     A run in which nothing was judged has not passed. Neither has one that the user ended, even if all its parts hold.
     """
     said = [*["the gate has no parts"] * (not run.parts), *[INTERRUPTED] * run.interrupted]
-    of_parts = tuple(Section(one_line(part.title), tuple(_items(part)), part) for part in run.parts)
+    of_parts = tuple(Section(one_line(part.title), tuple(_items(part, invocation)), part) for part in run.parts)
     return (*of_parts, *(Section("gate", (Item("gate", "undecided", reason),)) for reason in said[:1]))
 
 
-def _items(part: Part) -> Iterator[Item]:
+def _items(part: Part, invocation: str) -> Iterator[Item]:
     objecting = {failure.judge for failure in part.failures if failure.is_violated}
     for judge, workloads in part.tested.items():
         if judge not in objecting:
             yield _judge(one_line(judge), workloads)
-    yield from map(_failure, part.failures)
+    yield from (_failure(failure, invocation) for failure in part.failures)
     if reason := unexplained(part):
         yield Item("verdict", "violated" if part.gated is Verdict.VIOLATED else "undecided", reason, reason)
 
@@ -76,7 +76,7 @@ def _judge(name: str, workloads: int) -> Item:
     return Item(name, "passed", f"put to the test in {plural(workloads, 'workload')}")
 
 
-def _failure(failure: Failure) -> Item:
+def _failure(failure: Failure, invocation: str) -> Item:
     name = f"{one_line(failure.judge) if failure.is_violated else 'undecided'} {failure.cause}"
     reason = headline(failure) if failure.is_new else f"known: {one_line(failure.accepted_because)}"
-    return Item(name, failure.sort, reason, story(failure), failure.file)
+    return Item(name, failure.sort, reason, story(failure, invocation), failure.file)

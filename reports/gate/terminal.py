@@ -20,18 +20,15 @@ from postcrash.reports.gate.groups import CauseGroup, cause_groups
 from postcrash.reports.gate.next_steps import next_steps
 from postcrash.reports.gate.run import GateRun, Part
 from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.text import one_line, visible
+from postcrash.reports.text import INVOCATION, one_line, visible
 
 
-def print_gate(run: GateRun, console: Console, command: str = "postcrash") -> None:
-    """Print what fails, what is undecided or known, a line for each part, the verdict, and what comes next.
-
-    `command` is how postcrash was called, with its store.
-    """
+def print_gate(run: GateRun, console: Console, invocation: str = INVOCATION) -> None:
+    """Print what fails, what is undecided or known, a line for each part, the verdict, and what comes next."""
     groups = cause_groups(run)
     violated = [group for group in groups if group.shown.sort == "violated"]
     for number, group in enumerate(violated, 1):
-        _print_failed(number, group, console)
+        _print_failed(number, group, console, invocation)
     if violated:
         console.rule()
     others = [group for group in groups if group.shown.sort != "violated"]
@@ -44,18 +41,19 @@ def print_gate(run: GateRun, console: Console, command: str = "postcrash") -> No
         _print(line, console)
     summary = Text.assemble((run.verdict.name, "bold"), f": {sorts(run)}{shard(run)}: {covered(run)}")
     console.print(summary, soft_wrap=True)
-    for line in next_steps(run, command):
+    for line in next_steps(run, invocation):
         _print(line, console)
 
 
-def _print_failed(number: int, group: CauseGroup, console: Console) -> None:
+def _print_failed(number: int, group: CauseGroup, console: Console, invocation: str) -> None:
     shown = group.shown
     title = f" · {_inert(one_line(shown.judge))} · {plural(group.workloads, 'workload')}"
     console.rule(Text.assemble((str(number), "red"), title))
     lines = [*([one_line(shown.loss)] if shown.loss else []), headline(shown), *facts(shown), *_parts(group)]
     name = f" {one_line(shown.name)}" if shown.name else ""
     operations = visible(shown.operations).strip("\n").split("\n")
-    for line in (*lines, f"workload{name}:", *(f"    {operation}" for operation in operations), *commands(shown)):
+    shown_operations = (f"    {operation}" for operation in operations)
+    for line in (*lines, f"workload{name}:", *shown_operations, *commands(shown, invocation)):
         _print(line, console)
 
 

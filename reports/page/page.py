@@ -22,7 +22,7 @@ from postcrash.reports.page.report import SIGNS, Report, ReportEntry
 from postcrash.reports.page.story import Story, story_block
 from postcrash.reports.store.records import IdError, check_finding_id
 from postcrash.reports.tables.matrix import Matrix
-from postcrash.reports.text import cut, visible
+from postcrash.reports.text import INVOCATION, cut, visible
 
 PAGE_BYTES_MAX = 5_000_000
 ENTRIES_MAX = 1000
@@ -39,28 +39,32 @@ _STORIES = '<script type="application/json" id="stories">%s</script>'
 """Nothing else on the page can look like this, because all other text is escaped."""
 
 
-def render_matrix(matrix: Matrix, stories: Sequence[Story]) -> str:
-    """The page of a table or matrix. A ✗ leads to the story of its witness, if this is among `stories`."""
-    return _rendered(report_of_matrix(matrix, [story.finding for story in stories]), stories)
+def render_matrix(matrix: Matrix, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
+    """The page of a table or matrix. A ✗ leads to the story of its witness, if this is among `stories`.
+
+    `invocation` is how postcrash is called with the store that has the findings, here and on all pages.
+    """
+    return _rendered(report_of_matrix(matrix, [story.finding for story in stories]), stories, invocation)
 
 
-def render_gate(run: GateRun, stories: Sequence[Story]) -> str:
+def render_gate(run: GateRun, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
     """The page of a gate's result. A failure has the story of its finding, if this is among `stories`."""
-    return _rendered(report_of_gate(run), stories)
+    return _rendered(report_of_gate(run), stories, invocation)
 
 
-def render_needs(report: Report, stories: Sequence[Story]) -> str:
+def render_needs(report: Report, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
     """The page of a report of needs. A ✗ leads to the story of its witness, if this is among `stories`."""
-    return _rendered(report, stories)
+    return _rendered(report, stories, invocation)
 
 
-def _rendered(report: Report, stories: Sequence[Story]) -> str:
+def _rendered(report: Report, stories: Sequence[Story], invocation: str) -> str:
     """The page has at most PAGE_BYTES_MAX bytes: stories for which there is no room are left out, the last first."""
     entries = report.entries
     shown = entries[:ENTRIES_MAX]
     style, script = (_joined(names) for names in (_STYLES, _SCRIPTS))
     page = _template().render(
         report=report,
+        invocation=invocation,
         layout=lay_out(report.heat_map),
         shown=shown,
         omitted=len(entries) - len(shown),
@@ -74,7 +78,8 @@ def _rendered(report: Report, stories: Sequence[Story]) -> str:
     )
     told = {story.finding.id: story for story in stories}
     wanted = dict.fromkeys(entry.finding for entry in shown)
-    block = story_block((told[id] for id in wanted if id in told), PAGE_BYTES_MAX - len(page.encode()))
+    room = PAGE_BYTES_MAX - len(page.encode())
+    block = story_block((told[id] for id in wanted if id in told), room, invocation)
     return page.replace(_STORIES % "", _STORIES % block, 1)
 
 

@@ -8,6 +8,7 @@ from postcrash.reports.explanation import explanation_text
 from postcrash.reports.explanation.timeline import Timeline
 from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.store.records import Finding
+from postcrash.reports.text import INVOCATION
 
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """What HTML could take for the end of a script element or for a comment."""
@@ -29,8 +30,10 @@ class Story:
     no_script: str = ""
 
 
-def story_block(stories: Iterable[Story], bytes_max: int) -> str:
+def story_block(stories: Iterable[Story], bytes_max: int, invocation: str = INVOCATION) -> str:
     """The `stories` as JSON, in ASCII, that can stand in a script element.
+
+    `invocation` is how postcrash is called with their store.
 
     A story that would make it longer than `bytes_max` is left out, and the next ones are tried.
     """
@@ -39,6 +42,7 @@ def story_block(stories: Iterable[Story], bytes_max: int) -> str:
             "nothing_lost": explanation_text.ALL_THERE,
             "passes_with_it": explanation_text.PASSES_WITH_IT,
             "unsent": explanation_text.UNSENT,
+            "invocation": invocation,
         }
     )
     lines: dict[str, int] = {}

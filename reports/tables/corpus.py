@@ -135,6 +135,12 @@ class CorpusTable:
         return "".join(result.symbol for result in results) + unexpected + changed if results else NOT_ASKED
 
     @property
+    def findings(self) -> tuple[str, ...]:
+        """The ids of all findings, in the order of `objections`."""
+        places = (self.place(workload, target) for workload in self.workloads for target in self.targets)
+        return tuple(each.finding for results in places for result in results for each in result.objections)
+
+    @property
     def objections(self) -> tuple[tuple[str, ...], ...]:
         """Rows in order: workload, target, judge, message, what it breaks, and `6.1 f-12ab…, 7.2 f-98fe…` or a link.
 

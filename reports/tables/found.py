@@ -2,11 +2,11 @@
 
 from postcrash.model import parse_workload
 from postcrash.reports.store.records import Finding
-from postcrash.reports.text import visible
+from postcrash.reports.text import INVOCATION, visible
 
 
-def found_text(finding: Finding) -> str:
+def found_text(finding: Finding, invocation: str = INVOCATION) -> str:
     """The checker with its message, the workload in one line, and the command that explains the finding."""
     workload = parse_workload(finding.workload_text, finding.workload_name).without_tail()
     text = f"{finding.checker}: {finding.message}\n{'; '.join(workload.to_text().splitlines())}"
-    return f"found {visible(text)}\nexplained: postcrash explain {finding.id}\n"
+    return f"found {visible(text)}\nexplained: {invocation} explain {finding.id}\n"

@@ -4,6 +4,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.bundles.taking import finding_named
+from postcrash.harness.commands.completion import complete_findings
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_json
@@ -22,7 +23,7 @@ NO_CRASH = "Two guests were lost while they ran the workload: there is no crash 
 
 
 @click.command()
-@click.argument("id", metavar="ID|BUNDLE")
+@click.argument("id", metavar="ID|last|BUNDLE", shell_complete=complete_findings)
 @click.option(
     "--perfetto",
     metavar="FILE",
@@ -33,6 +34,7 @@ NO_CRASH = "Two guests were lost while they ran the workload: there is no crash 
 def explain(session: Session, id: str, perfetto: str | None, json_file: str | None) -> int:
     """Tell what happened in finding ID.
 
+    `last` in place of ID is the first finding that the last command named.
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Shows the operations and how far they had got, the requests of the disk by epoch, the requests that the crash lost,
     and the tree that was found beside the tree that the operations make.
@@ -55,7 +57,7 @@ def explain(session: Session, id: str, perfetto: str | None, json_file: str | No
         elif finding.casualty is not None:
             Console(soft_wrap=True).print(f"console: {console_file(finding.casualty)} in the store", highlight=False)
         Console(soft_wrap=True).print(_found_on(finding), markup=False, highlight=False)
-        print_link(finding)
+        print_link(finding, session.invocation)
     return ExitCode.HOLDS
 
 
@@ -73,8 +75,9 @@ def _found_on(finding: Finding) -> str:
     return visible(f"found on: {finding.target}, {finding.kernel}{build}")
 
 
-def print_link(finding: Finding) -> None:
+def print_link(finding: Finding, invocation: str) -> None:
     """Print where the smallest workload that breaks the same judge is, if it has been looked for."""
     if finding.minimal is not None:
-        which = "this one" if finding.minimal == finding.id else f"postcrash explain {finding.minimal}"
-        Console(soft_wrap=True).print(f"smallest workload that breaks {finding.checker}: {which}", highlight=False)
+        which = "this one" if finding.minimal == finding.id else f"{invocation} explain {finding.minimal}"
+        line = f"smallest workload that breaks {finding.checker}: {which}"
+        Console(soft_wrap=True).print(line, markup=False, highlight=False)

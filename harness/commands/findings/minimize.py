@@ -5,10 +5,12 @@ from rich.console import Console
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.bundles.taking import finding_named
+from postcrash.harness.commands.completion import complete_findings
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.files.output import say, write_json, write_text
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.findings.minimize import MinimalFinding, minimized_on
 from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.guests.spare import Spare
@@ -19,7 +21,7 @@ from postcrash.reports.store.records import Finding
 
 
 @click.command()
-@click.argument("id", metavar="ID|BUNDLE")
+@click.argument("id", metavar="ID|last|BUNDLE", shell_complete=complete_findings)
 @click.option("--output", metavar="FILE", help="Write the minimal workload to FILE; - is standard output.")
 @click.option(
     "--recoveries",
@@ -36,6 +38,7 @@ from postcrash.reports.store.records import Finding
 def minimize(session: Session, id: str, output: str | None, recoveries: int, fresh: bool, json_file: str | None) -> int:
     """Look for the smallest workload that breaks the same judge as finding ID, on its kernel, target and device model.
 
+    `last` in place of ID is the first finding that the last command named.
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Operations are left out and made simpler as long as some crash state still breaks the judge. Every workload on the
     way is recorded, explored and confirmed like any other. The result is a finding of its own, which `explain` and
@@ -54,15 +57,17 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
     if output is not None:
         write_text(output, found.workload.to_text())
     if "-" not in (json_file, output):
-        print_minimized(finding, found)
+        print_minimized(finding, found, session.invocation)
     return ExitCode.VIOLATED
 
 
 def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> MinimalFinding:
-    """Minimize `finding` with progress on the terminal."""
+    """Minimize `finding` with progress on the terminal. Then `last` stands for the smallest workload's finding."""
     settings = settings_for_recorders(session.settings, [provenance(session.store, finding).recorder])
     with Spare(settings) as machine, TerminalProgress(None) as progress:
-        return minimized_on(machine, session, finding, recoveries, fresh, progress)
+        found = minimized_on(machine, session, finding, recoveries, fresh, progress)
+    keep_last(session.store, [found.finding.id])
+    return found
 
 
 def to_json(finding: Finding, found: MinimalFinding) -> dict[str, object]:
@@ -79,8 +84,8 @@ def to_json(finding: Finding, found: MinimalFinding) -> dict[str, object]:
     }
 
 
-def print_minimized(finding: Finding, found: MinimalFinding) -> None:
-    """Print the minimal workload, and what it breaks."""
+def print_minimized(finding: Finding, found: MinimalFinding, invocation: str) -> None:
+    """Print the minimal workload, what it breaks, and the command that explains it with the same store."""
     console = Console(soft_wrap=True, highlight=False)
     before = len(parse_workload(finding.workload_text, finding.workload_name).without_tail().operations)
     after = len(found.workload.operations)
@@ -89,4 +94,4 @@ def print_minimized(finding: Finding, found: MinimalFinding) -> None:
     console.print(found.finding.message, markup=False)
     if found.undecided:
         console.print(f"{found.undecided} workloads were left undecided: a smaller one may fail")
-    console.print(f"explained: postcrash explain {found.finding.id}")
+    console.print(f"explained: {invocation} explain {found.finding.id}", markup=False)

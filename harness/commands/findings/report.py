@@ -7,6 +7,7 @@ import click
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.bundles.taking import finding_named
+from postcrash.harness.commands.completion import complete_findings
 from postcrash.harness.commands.findings.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
@@ -29,7 +30,7 @@ from postcrash.targets import Target
 
 
 @click.command()
-@click.argument("id", metavar="ID|BUNDLE")
+@click.argument("id", metavar="ID|last|BUNDLE", shell_complete=complete_findings)
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write the text to FILE; - is standard output.")
 @click.option("--script", "script_file", metavar="FILE", help="Write the shell script alone to FILE as well.")
 @click.option(
@@ -76,6 +77,7 @@ def report(
 ) -> int:
     """Write finding ID as a plain text for a mailing list, with a shell script that needs no postcrash.
 
+    `last` in place of ID is the first finding that the last command named.
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     If `minimize` was run, the report is about the smallest workload; if that breaks no rule, and finding ID of a
     comparison does, it is about ID. The script cuts the power with dm-flakey or dm-log-writes. With --try, every form
@@ -95,7 +97,7 @@ def report(
     if finding.is_of_run:
         raise UsageError(
             f"{finding.id}: guests were lost while they ran the workload, so that there is no crash state to report: "
-            f"see  postcrash explain {finding.id}  for the operations and the kernel's stacks"
+            f"see  {session.invocation} explain {finding.id}  for the operations and the kernel's stacks"
         )
     if minimize or is_tried:
         session = on_its_kernel(session, finding)

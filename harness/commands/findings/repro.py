@@ -4,6 +4,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.bundles.taking import finding_named
+from postcrash.harness.commands.completion import complete_findings
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.flips import Flip, flips, with_flips
@@ -16,7 +17,7 @@ from postcrash.reports.store.plain import to_plain
 
 
 @click.command()
-@click.argument("id", metavar="ID|BUNDLE")
+@click.argument("id", metavar="ID|last|BUNDLE", shell_complete=complete_findings)
 @click.option(
     "--times",
     metavar="N",
@@ -34,6 +35,7 @@ from postcrash.reports.store.plain import to_plain
 def repro(session: Session, id: str, times: int, flip: bool, json_file: str | None) -> int:
     """Recover the crash state of finding ID again, on the kernel that it was found on, and say whether it still fails.
 
+    `last` in place of ID is the first finding that the last command named.
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
 
     If guests were lost while they ran the workload, the finding has no crash state. Then its workload is run again.

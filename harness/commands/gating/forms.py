@@ -1,11 +1,9 @@
 """The forms of a gate's result that a command writes, for `gate` and `merge`."""
 
-import shlex
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,10 +11,11 @@ from rich.console import Console
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
-from postcrash.harness.files.places import STORE_DEFAULT
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.findings.told import told
 from postcrash.harness.session import Session
 from postcrash.reports.gate.github import github
+from postcrash.reports.gate.groups import cause_groups
 from postcrash.reports.gate.json_lines import json_lines
 from postcrash.reports.gate.junit import junit
 from postcrash.reports.gate.ktap import ktap
@@ -35,12 +34,20 @@ def _json(run: GateRun, _session: Session) -> str:
     return run.model_dump_json(indent=1) + "\n"
 
 
-def _lines(form: Callable[[GateRun], Iterable[str]]) -> _Form:
-    return lambda run, _session: "".join(f"{line}\n" for line in form(run))
+def _json_lines(run: GateRun, _session: Session) -> str:
+    return _joined(json_lines(run))
 
 
-def _text(form: Callable[[GateRun], str]) -> _Form:
-    return lambda run, _session: form(run)
+def _lines(form: Callable[[GateRun, str], Iterable[str]]) -> _Form:
+    return lambda run, session: _joined(form(run, session.invocation))
+
+
+def _text(form: Callable[[GateRun, str], str]) -> _Form:
+    return lambda run, session: form(run, session.invocation)
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _html(run: GateRun, session: Session) -> str:
@@ -50,12 +57,12 @@ def _html(run: GateRun, session: Session) -> str:
     for id in ids:
         with suppress(NotInStoreError):
             found.append(session.store.finding(id))
-    return render_gate(run, told(found, session))
+    return render_gate(run, told(found, session), session.invocation)
 
 
 _WRITERS: dict[str, tuple[_Form, str]] = {
     "json": (_json, "Write the whole result as JSON, for `merge` and `diff`"),
-    "json_lines": (_lines(json_lines), "Write a line of JSON for the run, each part and each failure"),
+    "json_lines": (_json_lines, "Write a line of JSON for the run, each part and each failure"),
     "junit": (_text(junit), "Write JUnit XML"),
     "ktap": (_lines(ktap), "Write KTAP, as the kernel's tests do"),
     "sarif": (_text(sarif), "Write SARIF, for code scanning"),
@@ -90,20 +97,16 @@ class Forms:
 
         Raises InfrastructureError.
         """
+        keep_last(session.store, [group.shown.finding for group in cause_groups(run) if group.shown.finding])
         places = {name: getattr(self, name) for name in _WRITERS}
         for name, (form, _) in _WRITERS.items():
             if places[name] is not None:
                 write_text(places[name], form(run, session))
         if "-" in places.values():
             return
-        print_gate(run, Console(soft_wrap=True), _called_with(session.store_folder))
+        print_gate(run, Console(soft_wrap=True), session.invocation)
         if self.github:
             write_text("-", _lines(github)(run, session))
-
-
-def _called_with(store: Path) -> str:
-    """How postcrash is called with this store."""
-    return "postcrash" if store == STORE_DEFAULT else shlex.join(["postcrash", "--store", str(store)])
 
 
 def forms_options(command: _Command) -> _Command:

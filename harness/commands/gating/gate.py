@@ -1,6 +1,7 @@
 """`postcrash gate`: everything that must hold before a change goes in."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -74,7 +75,7 @@ def gate(
       postcrash gate --accept "known since 6.1, see the list"
     """
     asked = Gate(file, tuple(names), shard, seconds_max, accept, accept_upstream)
-    run = run_gate(asked, session, Watcher(_progress, _finished, say))
+    run = run_gate(asked, session, Watcher(partial(_progress, session), _finished, say))
     forms.write(run, session)
     if bundles is not None:
         new = [failure.finding for part in run.parts for failure in part.new if failure.finding]
@@ -84,8 +85,8 @@ def gate(
     return run.verdict.exit_code
 
 
-def _progress(planned: PlannedPart | None) -> TerminalProgress:
-    return TerminalProgress(None if planned is None else planned.workloads.count)
+def _progress(session: Session, planned: PlannedPart | None) -> TerminalProgress:
+    return TerminalProgress(None if planned is None else planned.workloads.count, session.invocation)
 
 
 def _finished(part: Part) -> None:

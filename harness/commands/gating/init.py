@@ -40,4 +40,4 @@ def init(session: Session, force: bool) -> None:
     write_text(str(place), schema(stocked))
     begin(Path(KNOWN_FILE))
     write_text(str(file), text)
-    click.echo(f"Written: {file}. Next: postcrash gate")
+    click.echo(f"Written: {file}. Next: {session.invocation} gate")

@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -21,6 +20,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.findings.flips import flipped
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.findings.told import told
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -136,14 +136,15 @@ def characterize(
     matrix = Matrix(tuple(columns), how.model, command, datetime.datetime.now(datetime.UTC).date())
     if not matrix.cells:
         raise NothingSelectedError("no target or no property is selected")
+    keep_last(session.store, [cell.witness for cell in matrix.cells if cell.witness])
     stories = told(findings, session)
-    _write(matrix, stories, markdown, html, json_file)
+    _write(session, matrix, stories, markdown=markdown, html=html, json_file=json_file)
     if contract is not None:
         (column,) = matrix.columns
         write_text(contract, Contract.of(column.cells, column.kernels or column.name, how.model).to_text())
     if "-" not in (markdown, html, json_file):
         _print(matrix)
-        _write_to_store(session.store.folder, matrix, stories)
+        _write_to_store(session, matrix, stories)
     return _verdict(matrix, promised).exit_code
 
 
@@ -180,18 +181,25 @@ def _print(matrix: Matrix) -> None:
 
 
 def _write(
-    matrix: Matrix, stories: Sequence[Story], markdown: str | None, html: str | None, json_file: str | None
+    session: Session,
+    matrix: Matrix,
+    stories: Sequence[Story],
+    *,
+    markdown: str | None,
+    html: str | None,
+    json_file: str | None,
 ) -> None:
     several = len(matrix.columns) > 1
     write_json(json_file, matrix.to_json() if several else table.to_json(matrix.cells))
     if markdown is not None:
         write_text(markdown, table.matrix_markdown(matrix) if several else table.to_markdown(matrix.cells))
     if html is not None:
-        write_text(html, render_matrix(matrix, stories))
+        write_text(html, render_matrix(matrix, stories, session.invocation))
 
 
-def _write_to_store(folder: Path, matrix: Matrix, stories: Sequence[Story]) -> None:
+def _write_to_store(session: Session, matrix: Matrix, stories: Sequence[Story]) -> None:
     name = "matrix" if len(matrix.columns) > 1 else "table"
-    places = [folder / f"{name}.{ending}" for ending in ("md", "html", "json")]
-    _write(matrix, stories, *map(str, places))
+    places = [session.store.folder / f"{name}.{ending}" for ending in ("md", "html", "json")]
+    markdown, html, json_file = map(str, places)
+    _write(session, matrix, stories, markdown=markdown, html=html, json_file=json_file)
     Console(soft_wrap=True).print(f"Written: {', '.join(map(str, places))}", highlight=False)

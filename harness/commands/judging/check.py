@@ -30,6 +30,7 @@ from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.files.output import write_json
 from postcrash.harness.files.workload_files import loaded
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.findings.naming import named
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -119,6 +120,7 @@ def check(
         result = replace(result, findings=named(result.findings, session.store))
         firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
         smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
+        keep_last(session.store, [least.finding.id for _, least in smallest] or [each.id for each in result.findings])
         about = {name: said_of(target, how.model, name) for name in result.rulings}
         asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
         on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
@@ -127,9 +129,9 @@ def check(
         told["on_promises"] = on_promises.name.lower()
         write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
         if json_file != "-":
-            _print(plan, result, expected)
+            _print(plan, result, expected, session.invocation)
             for pair in smallest:
-                print_minimized(*pair)
+                print_minimized(*pair, session.invocation)
         return (on_promises if promised else result.verdict).exit_code
 
 
@@ -205,13 +207,13 @@ def _kind(recover: RecoveryKind) -> str:
     return f"{kind_of(recover)} after {said_repair(recover)}" if recover.is_repaired else kind_of(recover)
 
 
-def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
+def _print(plan: Plan, result: Examination, expected: Expectation, invocation: str) -> None:
     console = Console()
     for finding in result.findings:
         console.rule(f"[red]{finding.checker}[/] · {finding.id}")
         if finding.explanation is not None:
             render_text(finding.explanation, console, finding.needed)
-        console.print(f"again: postcrash repro {finding.id}", highlight=False)
+        console.print(f"again: {invocation} repro {finding.id}", markup=False, highlight=False, soft_wrap=True)
     console.rule()
     for name, ruling in result.rulings.items():
         if not ruling.is_tested:

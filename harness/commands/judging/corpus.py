@@ -27,6 +27,7 @@ from postcrash.harness.expectations.expectation import PRACTISED, Expectation
 from postcrash.harness.expectations.known import load_known
 from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.files.workload_files import loaded_from
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.hunting.corpus import CorpusQuestion, answer, ask
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -115,6 +116,7 @@ def corpus(
         command=command_line(),
         date=datetime.datetime.now(datetime.UTC).date(),
     )
+    keep_last(session.store, table.findings)
     write_json(json_file, table.to_json())
     if markdown is not None:
         write_text(markdown, corpus_markdown(table))

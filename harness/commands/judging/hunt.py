@@ -29,6 +29,7 @@ from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.files.output import write_json
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.findings.minimize import (
     MINIMIZING_SECONDS,
     MinimalFinding,
@@ -180,9 +181,10 @@ def hunt(
         hunted, told, seconds = _in_turns(
             session, selection, plans, turns, guests=guests, fresh=fresh, minimize=minimize
         )
+        keep_last(session.store, [summary.shown.id for summary in told])
         write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
         if json_file != "-":
-            print_hunted(selection, plan, expected, hunted, told, seconds)
+            print_hunted(selection, plan, expected, hunted, told, seconds, invocation=session.invocation)
         if hunted.interrupted:
             raise KeyboardInterrupt
         return (verdict_on_promises(plan, hunted) if promised else hunted.verdict).exit_code
@@ -265,7 +267,7 @@ def _in_turns(
 def _explored(
     session: Session, selection: HuntSelection, plans: Plans, guests: int | None, fresh: bool, until: float | None
 ) -> HuntResult:
-    with TerminalProgress(selection.count) as progress:
+    with TerminalProgress(selection.count, session.invocation) as progress:
         return run_hunt(selection, plans, session.crew(guests), session.store, progress, fresh=fresh, until=until)
 
 

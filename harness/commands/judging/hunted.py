@@ -148,8 +148,13 @@ def print_hunted(
     hunted: HuntResult,
     told: list[GroupSummary],
     seconds: float,
+    *,
+    invocation: str,
 ) -> None:
-    """Print the groups, what was left out, and the verdict with the counts that it rests on."""
+    """Print the groups, what was left out, and the verdict with the counts that it rests on.
+
+    `invocation` is how postcrash is called with the store that has the findings.
+    """
     console = Console(soft_wrap=True, highlight=False)
     for number, summary in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {summary.count} workloads, first {summary.names[0]}")
@@ -164,9 +169,9 @@ def print_hunted(
         console.print(_summary(summary)["workload"], markup=False, end="")
         if summary.note:
             console.print(f"perhaps not the smallest: {summary.note}", markup=False)
-        console.print(f"explained: postcrash explain {summary.shown.id}")
+        console.print(f"explained: {invocation} explain {summary.shown.id}", markup=False)
         for other in summary.others:
-            console.print(f"the same calls: {headline(other)}: postcrash explain {other.id}", markup=False)
+            console.print(f"the same calls: {headline(other)}: {invocation} explain {other.id}", markup=False)
     if told:
         console.rule()
     for title, reasons in (

@@ -16,6 +16,7 @@ from postcrash.harness.commands.programs.audited import audit_to_json, print_aud
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.files.output import command_line, write_json, write_text
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels.suitability import ONLY_UML_RUNS_PROGRAMS
 from postcrash.harness.progress import TerminalProgress
@@ -132,6 +133,7 @@ def audit_command(
                 print_audit(session, audits[-1])
             if markdown is not None:
                 _write_table(markdown, audits, how)
+    keep_last(session.store, [finding.id for each in audits for finding in each.findings])
     write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
     return worst(each.verdict for each in audits).exit_code
 

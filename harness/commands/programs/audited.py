@@ -61,7 +61,8 @@ def _print_findings(console: Console, session: Session, result: Examination) -> 
         console.rule(f"[red]{finding.message}[/] · {finding.id}")
         if finding.explanation is not None:
             render_text(finding.explanation, console, finding.needed)
-        console.print(f"again: postcrash repro {finding.id}", highlight=False)
+        again = f"again: {session.invocation} repro {finding.id}"
+        console.print(again, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_left_out(console: Console, session: Session, done: Audit) -> None:

@@ -17,6 +17,7 @@ from postcrash.harness.commands.programs.needs_sarif import advice_sarif
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.files.output import say, write_json, write_text
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
 from postcrash.targets import Target
@@ -131,6 +132,8 @@ def needs_command(
     files = _Files(markdown, html, sarif)
     applications = chosen_applications(name, run, check, set_up, chosen, every=every)
     objections = _ask(report, applications, targets_named(session, targets), files)
+    if targets:
+        keep_last(session.store, [cell.finding for cell in report.cells if cell.finding])
     write_json(json_file, report.to_json())
     if objections:
         raise UsageError(f"{len(objections)} of {len(applications)} applications could not be asked: {objections[0]}")

@@ -53,4 +53,5 @@ def needs_page(
     date = datetime.datetime.now(datetime.UTC).date()
     about = f"Made on {date.isoformat()}, device model {model}, by {command_line()}"
     kernel = session.kernel.label
-    return render_needs(report_of_needs(rows, cells, vulnerabilities, about, kernel), told(found, session))
+    report = report_of_needs(rows, cells, vulnerabilities, about, kernel)
+    return render_needs(report, told(found, session), session.invocation)

@@ -15,6 +15,7 @@ from postcrash.harness.commands.programs.audited import audit_to_json, print_aud
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.files.output import command_line, write_json, write_text
+from postcrash.harness.findings.last import keep_last
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import worst
@@ -76,6 +77,7 @@ def synchrony(
                 print_audit(session, audits[-1])
             if markdown is not None:
                 _write_table(markdown, audits, how)
+    keep_last(session.store, [finding.id for each in audits for finding in each.findings])
     write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
     return worst(each.verdict for each in audits).exit_code
 

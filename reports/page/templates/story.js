@@ -115,7 +115,7 @@ function lost({ lost: writes, lost_omitted: more, unsent }, { id, needed, names,
     ),
     writes.length > 0 &&
       needed === null &&
-      element("p", { class: "note" }, coded(`which of them matter: \`postcrash repro --flip ${id}\``)),
+      element("p", { class: "note" }, coded(`which of them matter: \`${texts.invocation} repro --flip ${id}\``)),
     more > 0 && element("p", { class: "note" }, `${more} more`),
     !writes.length && element("p", { class: "note" }, texts.nothing_lost),
     names && element("p", { class: "note" }, names),

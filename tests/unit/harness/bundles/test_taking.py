@@ -226,9 +226,13 @@ def test_an_id_or_a_file(bundle: Path, finding: Finding, here: Here, tmp_path: P
     os.rename(bundle, "f-0123456789abcdef")
     with pytest.raises(NotInStoreError, match="there is no finding f-0123456789abcdef"):
         finding_named(there, "f-0123456789abcdef")
-    assert finding_named(there, "./f-0123456789abcdef").id == finding.id
+    with pytest.raises(NotInStoreError, match="no command has looked for findings here"):
+        finding_named(here, "last")
+    assert finding_named(there, "./f-0123456789abcdef").id == finding_named(there, "last").id == finding.id
     for name in ("nothing", "f-" + "0" * 5000):
-        with pytest.raises(UsageError, match=rf"^expected a finding's id \(.*\) or a bundle, found '{name[:70]}"):
+        with pytest.raises(
+            UsageError, match=rf"^expected a finding's id \(.*\), `last` or a bundle, found '{name[:70]}"
+        ):
             finding_named(there, name)
 
 

@@ -37,6 +37,8 @@ def completed(folder: Path, *words: str) -> list[str]:
         (["audit", "lmdb"], ["plain,lmdb-0.9"]),
         (["check", "--kernel", "my-"], ["plain,my-kernel"]),
         (["gate", "--part", "s"], ["plain,small"]),
+        (["explain", "la"], ["plain,last"]),
+        (["repro", "find"], ["file,find"]),
         (["gate", "--part", "nothing"], []),
     ],
 )
