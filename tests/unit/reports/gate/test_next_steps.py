@@ -1,6 +1,9 @@
-"""The commands that come next when a gate fails. They can be pasted."""
+"""The commands that come next when a gate fails, which can be pasted, and what a green one does not have."""
 
 import shlex
+from typing import Any
+
+import pytest
 
 from postcrash.reports.gate.next_steps import next_steps
 from postcrash.reports.gate.run import GateRun
@@ -47,6 +50,28 @@ def test_the_commands_name_the_file_the_parts_and_the_store() -> None:
 
 def test_what_a_line_accepts_is_no_step_and_a_shard_accepts_nothing() -> None:
     accepted = run(part(failures=(failure(upstream=PAGE, known="seen"),)))
-    assert list(next_steps(accepted)) == []
+    assert not any("postcrash" in line for line in next_steps(accepted))
     shard = upstream_and_new().model_copy(update={"shards": ("1/2",)})
     assert not any("--accept" in line for line in next_steps(shard))
+
+
+DEFAULT, RANDOM = 'the default hunt (hunt = "default")', "workloads of 5 to 20 operations (random = 1000)"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "missing"),
+    [
+        (["properties", "application"], f"{DEFAULT}, {RANDOM}"),
+        (["hunt"], RANDOM),
+        (["random"], DEFAULT),
+        (["hunt", "random"], "random workloads beyond these"),
+    ],
+)
+def test_a_green_gate_says_which_workloads_it_does_not_have(kinds: list[str], missing: str) -> None:
+    green = run(*(part(kind=kind, name=kind) for kind in kinds))
+    assert list(next_steps(green)) == [f"not in this gate: {missing} (docs/gate.md)"]
+
+
+@pytest.mark.parametrize("changes", [{"shards": ("1/2",)}, {"names": ("small",)}, {"interrupted": True}])
+def test_what_is_not_the_whole_gate_says_nothing_of_the_gate(changes: dict[str, Any]) -> None:
+    assert list(next_steps(run(part()).model_copy(update=changes))) == []

@@ -42,10 +42,11 @@ def test_findings_then_parts_then_the_verdict_then_what_comes_next(mixed: GateRu
     ]
 
 
-def test_a_green_run_is_a_line_for_each_part_and_the_verdict(green: GateRun) -> None:
+def test_a_green_run_is_a_line_for_each_part_the_verdict_and_what_is_not_there(green: GateRun) -> None:
     assert printed(green) == [
         "✓ hunt-small on ext4-current, UML 6.1.176: 40 workloads, about 10^21 crash states, 120 recoveries",
         "HOLDS: 0 new, 0 undecided, 0 known, 0 fixed: 40 workloads, about 10^21 crash states, 120 recoveries, 62 s",
+        "not in this gate: workloads of 5 to 20 operations (random = 1000) (docs/gate.md)",
     ]
 
 
