@@ -261,9 +261,7 @@ class Session:
         run = [command for recover in recoveries for command in (recover.repair, recover.fsck)]
         for program in dict.fromkeys(command[0] for command in (target.helper, *run) if command):
             if not has_program(self.root_of(kernel), program):
-                raise InfrastructureError(
-                    f"{program} is not installed: run  apt-get install {target.package}  (target {target.name})"
-                )
+                raise InfrastructureError(target.without(program))
 
 
 def _timed_like(kernel: Kernel, label: str) -> Kernel:

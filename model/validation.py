@@ -13,6 +13,8 @@ _MESSAGE_MAX = 500
 _TOML_BYTES_MAX = 64 * 1024
 _DOTS_MAX = 500
 """tomllib takes time with the square of the parts of a key, which has dots between them."""
+_MISSING = "missing"
+"""What pydantic calls it that a field is missing."""
 _AT_END = "(at end of document)"
 """What tomllib says in place of a line if the file ends too soon."""
 
@@ -64,10 +66,17 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def first_objection(error: ValidationError) -> str:
-    """The first thing that is wrong: its place, the reason, and what was found there (cut after 80 characters)."""
-    first = error.errors(include_url=False)[0]
+    """The first thing that is wrong: its place, the reason, and what was found there (cut after 80 characters).
+
+    If a field is missing, all that are missing beside it are named.
+    """
+    errors = error.errors(include_url=False)
+    first = errors[0]
     place = place_of(first["loc"]) or "its text"
-    if first["type"] in {"missing", "json_invalid"}:
+    if first["type"] == _MISSING:
+        beside = [each["loc"] for each in errors if each["type"] == _MISSING and each["loc"][:-1] == first["loc"][:-1]]
+        place = _cut(", ".join(map(place_of, beside)), _MESSAGE_MAX)
+    if first["type"] in {_MISSING, "json_invalid"}:
         return f"{place}: {_cut(first['msg'], _MESSAGE_MAX)}"
     return f"{place}: {_cut(first['msg'], _MESSAGE_MAX)}, found {shown(first['input'])}"
 

@@ -22,7 +22,7 @@ from postcrash.targets.catalogue import (
     target_of,
 )
 from postcrash.targets.mount import Mount
-from postcrash.targets.programs import Ask, content_digest_by, file_digest, libraries_of, program_path
+from postcrash.targets.programs import Ask, content_digest_by, file_digest, found_program, libraries_of, program_path
 from postcrash.targets.recipe import NoProgramError, recipe_of
 from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule
@@ -48,6 +48,7 @@ __all__ = [
     "content_digest_by",
     "copy_image",
     "file_digest",
+    "found_program",
     "image_id",
     "keep_image",
     "known_image",

@@ -10,12 +10,15 @@ garbage. UUIDs and hash seeds are fixed, so that the same mkfs makes the same im
 before the journal is replayed over them, which is why it has `recover_options`.
 """
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
 from postcrash.model.validation import TomlError, first_objection, read_toml, shown, unknown_name
+from postcrash.targets.programs import found_program, placed
 from postcrash.targets.target import Target
 
 _FOLDER = Path(__file__).resolve().parent / "catalogue"
@@ -40,7 +43,7 @@ def load_target(path: Path) -> Target:
     like = fields.pop("like", None)
     if like is not None:
         fields = {**_like(path, like), **fields}
-    return target_of(fields, str(path))
+    return _placed(target_of(fields, str(path)), path.parent)
 
 
 def target_of(fields: object, place: str) -> Target:
@@ -53,6 +56,27 @@ def target_of(fields: object, place: str) -> Target:
         limit = f"a guest's disk has at most {SIZE_MIB_MAX} MiB"
         raise TargetFileError(f"{place}: size_mib: {limit}, found {target.size_mib}")
     return target
+
+
+def _placed(target: Target, folder: Path) -> Target:
+    """The target with absolute paths: those of its programs and files are paths from `folder`, where its file is.
+
+    Guests have programs where this machine has them, so their paths must be known.
+    """
+    return replace(
+        target,
+        mkfs=placed(target.mkfs, folder),
+        after_mkfs=placed(target.after_mkfs, folder),
+        fsck=_found(placed(target.fsck, folder)),
+        repair=_found(placed(target.repair, folder)),
+        helper=_found(placed(target.helper, folder)),
+        files=tuple(os.path.normpath(folder.absolute() / file) for file in target.files),
+    )
+
+
+def _found(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command with the path of its program, if this machine has it."""
+    return tuple(found_program(word) or word if number == 0 else word for number, word in enumerate(command))
 
 
 def _fields(path: Path) -> dict[str, Any]:

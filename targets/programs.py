@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 Ask = Callable[[str, tuple[Path, ...], Callable[[], str]], str]
@@ -43,6 +43,19 @@ def program_path() -> str:
 def found_program(name: str) -> str | None:
     """The path of the program that is called `name`, or is at this path. None if there is none."""
     return shutil.which(name, path=program_path())
+
+
+def placed(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The command with absolute paths where it has paths from `folder`: the program, and words that begin with a dot.
+
+    A program without a slash is one of this machine, and stays as it is.
+    """
+    return tuple(
+        os.path.normpath(folder.absolute() / word)
+        if word.startswith(("./", "../")) or (number == 0 and "/" in word)
+        else word
+        for number, word in enumerate(command)
+    )
 
 
 def libraries_of(program: str, ask: Ask = always_find_out) -> list[str]:

@@ -90,9 +90,7 @@ def _found(command: tuple[str, ...], target: Target) -> tuple[str, ...]:
     """The command with the program's path. Raises NoProgramError."""
     program = found_program(command[0])
     if program is None:
-        raise NoProgramError(
-            f"{command[0]} is not installed: run  apt-get install {target.package}  (target {target.name})"
-        )
+        raise NoProgramError(target.without(command[0]))
     return (program, *command[1:])
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from dataclasses import asdict, field, replace
 from typing import Annotated, Literal
 
@@ -25,16 +26,17 @@ class Target:
     `mkfs` and `fsck` are a program and its arguments; the image's path or the device is appended. Some file systems
     have no fsck. `repair` is what distributions run before they mount (systemd-fsck(8): `fsck -a`). It is empty if this
     does nothing. `needs_repair` means that the kernel mounts nothing that was not repaired, so there is no recovery
-    without a repair. `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2).
-    `size_mib` is the size of the image. Its first `garbage_mib` (by default all of it) hold garbage, and the rest holds
-    zeros. `aged_mib` is the total size of the files that age it, once a guest can (harness/guests/aged.py). `source`
-    says where the choice comes from. `checks_data` means that the file system verifies file data when it is read, so
-    that contents cannot be looked up without it. `recover_options` are added when a crash state is mounted. They may
-    change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount asks for by name,
-    besides the file system's own. `supervisor` is the program under which workloads run (docs/xsync.md).
-    `after_mkfs` is run on the image once it is made, and its path is appended. `configuration` are options of the
-    kernel without which nothing mounts the target. `rules` are what the file system's own documentation promises or
-    gives up, by the names of the rules.
+    without a repair. `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `files`
+    are files and folders of this machine that these programs read, by their absolute paths. `size_mib` is the size of
+    the image. Its first `garbage_mib` (by default all of it) hold garbage, and the rest holds zeros. `aged_mib` is the
+    total size of the files that age it, once a guest can (harness/guests/aged.py). `package` is Debian's package of the
+    programs, and `source` says where the choice comes from. `checks_data` means that the file system verifies file data
+    when it is read, so that contents cannot be looked up without it. `recover_options` are added when a crash state is
+    mounted. They may change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount
+    asks for by name, besides the file system's own. `supervisor` is the program under which workloads run
+    (docs/xsync.md). `after_mkfs` is run on the image once it is made, and its path is appended. `configuration` are
+    options of the kernel without which nothing mounts the target. `rules` are what the file system's own documentation
+    promises or gives up, by the names of the rules.
     `postcrash.properties.promises` has further rules for all targets.
     """
 
@@ -45,14 +47,15 @@ class Target:
     after_mkfs: TomlWords = ()
     options: TomlText = ""
     helper: TomlWords = ()
+    files: TomlWords = ()
     fsck: TomlWords = ()
     repair: TomlWords = ()
     needs_repair: Annotated[bool, Field(strict=True)] = False
     size_mib: Annotated[int, Field(ge=1, strict=True)]
     garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
-    package: TomlText
+    package: TomlText = ""
     aged_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
-    source: TomlText
+    source: TomlText = ""
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: TomlText = ""
     rules: Annotated[dict[str, Rule], Field(max_length=100)] = field(default_factory=dict, hash=False)
@@ -61,9 +64,17 @@ class Target:
     supervisor: Literal["", "xsync"] = ""
 
     @property
-    def programs(self) -> tuple[str, ...]:
-        """Absolute paths of the programs that guests need."""
-        return tuple(command[0] for command in (self.fsck, self.repair, self.helper) if command)
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """What guests run: a program, by its absolute path if it was found, and its arguments."""
+        return tuple(command for command in (self.fsck, self.repair, self.helper) if command)
+
+    def without(self, program: str) -> str:
+        """For messages: why `program` does not run, and what can be done about it."""
+        if os.path.isfile(program):
+            return f"{program} is not executable: run  chmod +x {program}  (target {self.name})"
+        if self.package:
+            return f"{program} is not installed: run  apt-get install {self.package}  (target {self.name})"
+        return f"there is no program {program} (target {self.name})"
 
     @property
     def words(self) -> frozenset[str]:

@@ -196,8 +196,9 @@ def _check_commands(target: Target) -> None:
         ("fsck", target.fsck, {(), *(known.fsck for known in alike)}),
         ("repair", target.repair, {(), *(known.repair for known in alike)}),
         ("helper", target.helper, {()}),
+        ("files", target.files, {()}),
         ("modules", target.modules, {(), *(known.modules for known in alike)}),
-        ("package", (target.package,), {(known.package,) for known in alike}),
+        ("package", (target.package,), {("",), *((known.package,) for known in alike)}),
     )
     for what, command, known in commands:
         if command not in known:

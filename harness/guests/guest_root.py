@@ -1,9 +1,10 @@
-"""The guest's root: a small read-only folder with the agent as init, kernel modules and the fsck programs.
+"""The guest's root: a small read-only folder with the agent as init, kernel modules and the targets' programs.
 
 The guest sees nothing else of the host. This matters because the guest may be working on a hostile image.
 """
 
 import hashlib
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,24 +12,21 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.digest import content_digest
-from postcrash.harness.files.known_files import known_files
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.modules import ON_DEMAND, PROGRAM_MODULES, Modules, module_name, uncompressed
-from postcrash.targets import TARGETS, Target, libraries_of
+from postcrash.harness.guests.program_files import Content, target_files
+from postcrash.targets import TARGETS, Target
 
-Content = bytes | Path
-"""What a file in a root folder holds: these bytes, or what a file of this machine holds, uncompressed."""
 AGENT = Path("init")
 """The agent's place in a root folder."""
+_MODULES = Path("modules")
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _CHARACTER_SET, _CODE_PAGE = re.compile(r"(?:^|,)(iocharset|nls|codepage)=([\w-]+)"), "cp"
 """Options of vfat, exfat, ntfs3, jfs and others that name a character set, whose module the kernel asks for."""
-_C_LIBRARY, _UNWINDER = "libc.so.6", "libgcc_s.so.1"
-"""glibc loads the second when a thread is cancelled, and ends the program if it is not there. ldd does not name it."""
 
 
 def guest_root(kernel: Kernel, cache: Path, targets: Sequence[Target] = TARGETS) -> Path:
@@ -38,9 +36,8 @@ def guest_root(kernel: Kernel, cache: Path, targets: Sequence[Target] = TARGETS)
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
     files: dict[Path, Content] = {AGENT: agent, **module_files(kernel, targets)}
-    for program in sorted({program for target in targets for program in target.programs}):
-        if Path(program).exists():
-            files |= with_libraries(program)
+    for target in targets:
+        files |= target_files(target)
     return cached_root(files, cache)
 
 
@@ -66,8 +63,8 @@ def packed(root: Path) -> Path:
 
 
 def has_program(root: Path, program: str) -> bool:
-    """Whether the guest has `program` (an absolute path)."""
-    return (root / Path(program).relative_to("/")).is_file()
+    """Whether the guest has `program`, which it has by its absolute path."""
+    return os.path.isabs(program) and (root / Path(program).relative_to("/")).is_file()
 
 
 def module_files(kernel: Kernel, targets: Sequence[Target]) -> dict[Path, Content]:
@@ -84,9 +81,9 @@ def module_files(kernel: Kernel, targets: Sequence[Target]) -> dict[Path, Conten
     needs |= {name: (name,) for name in _there(modules, (*ON_DEMAND, *sorted(_character_sets(targets))))}
     files: dict[Path, Content] = {}
     for need, names in needs.items():
-        places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}
+        places = {_MODULES / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}
         files |= places
-        files[Path("modules") / need] = "".join(f"/{place}\n" for place in places).encode()
+        files[_MODULES / need] = "".join(f"/{place}\n" for place in places).encode()
     return files
 
 
@@ -106,21 +103,6 @@ def _there(modules: Modules, names: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def with_libraries(program: str) -> dict[Path, Path]:
-    """A program of this machine (an absolute path) and its libraries, by their places in a root folder."""
-    libraries = _libraries(program)
-    unwinders = [Path(file).with_name(_UNWINDER) for file in libraries if Path(file).name == _C_LIBRARY]
-    files = [Path(program), *map(Path, libraries), *filter(Path.exists, unwinders)]
-    return {file.relative_to("/"): file for file in files}
-
-
-def _libraries(program: str) -> list[str]:
-    try:
-        return libraries_of(program, known_files().ask)
-    except OSError as error:
-        raise InfrastructureError(f"the libraries of {program}: {error.strerror}") from error
-
-
 def _digest(files: Mapping[Path, Content]) -> str:
     held = (f"{place}\0{_content_digest(files[place])}\n" for place in sorted(files))
     return hashlib.sha256("".join(held).encode()).hexdigest()[:16]
@@ -128,6 +110,13 @@ def _digest(files: Mapping[Path, Content]) -> str:
 
 def _content_digest(content: Content) -> str:
     return content_digest(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+
+
+def _bytes_of(content: Content, place: Path) -> bytes:
+    """What the file at `place` holds. The kernel takes modules only if they are not compressed."""
+    if isinstance(content, bytes):
+        return content
+    return uncompressed(content) if place.parent == _MODULES else content.read_bytes()
 
 
 def _make(folder: Path, files: Mapping[Path, Content]) -> None:
@@ -139,7 +128,7 @@ def _make(folder: Path, files: Mapping[Path, Content]) -> None:
                 (root / empty).mkdir(parents=True)
             for place, content in files.items():
                 (root / place).parent.mkdir(parents=True, exist_ok=True)
-                (root / place).write_bytes(uncompressed(content) if isinstance(content, Path) else content)
+                (root / place).write_bytes(_bytes_of(content, place))
                 (root / place).chmod(0o755)
             if not folder.is_dir():
                 root.rename(folder)

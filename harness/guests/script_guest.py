@@ -19,9 +19,10 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.engine import Qemu, uml_library
-from postcrash.harness.guests.guest_root import Content, cached_root, module_files, packed, with_libraries
+from postcrash.harness.guests.guest_root import cached_root, module_files, packed
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.unpacked import unpacked
+from postcrash.harness.guests.program_files import Content, with_libraries
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
 from postcrash.reports.text import visible
@@ -116,7 +117,7 @@ def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: 
 def script_root(kernel: Kernel, target: Target, cache: Path) -> Path:
     """The root folder for `kernel`, with all programs that are installed. It is made in `cache` if it is not there."""
     targets = (*TARGETS, target)
-    makers = {program for each in targets for program in (each.mkfs[0], *each.programs)}
+    makers = {command[0] for each in targets for command in (each.mkfs, *each.commands)}
     found = [shutil.which(program, path=_PATH) for program in sorted({*PROGRAMS, *makers})]
     files: dict[Path, Content] = {Path("init"): _INIT.encode(), **module_files(kernel, targets)}
     if _CONFIGURATION.exists():

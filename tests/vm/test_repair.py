@@ -14,10 +14,11 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ONLY_REPAIRED, Recovery
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
-from postcrash.harness.guests.guest_root import Content, cached_root, guest_root, with_libraries
+from postcrash.harness.guests.guest_root import cached_root, guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.guests.program_files import Content, with_libraries
 from postcrash.model import Verdict, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 

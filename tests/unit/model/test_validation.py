@@ -1,4 +1,5 @@
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from postcrash.model.validation import (
     shown,
     unknown_name,
 )
+
+
+@dataclass
+class Three:
+    one: int
+    two: int
+    three: int
+
 
 SCHEMA = TypeAdapter(dict[str, dict[str, int]])
 
@@ -31,6 +40,12 @@ def test_the_place_and_the_value_are_told(given: Any, said: str) -> None:
     with pytest.raises(ValidationError) as caught:
         SCHEMA.validate_python(given)
     assert re.fullmatch(said, first_objection(caught.value))
+
+
+def test_all_fields_that_are_missing_are_told_at_once() -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(dict[str, Three]).validate_python({"a": {"two": 2}, "b": {}})
+    assert first_objection(caught.value) == "a.one, a.three: Field required"
 
 
 def test_of_a_text_that_is_no_json_the_column_is_told() -> None:

@@ -1,5 +1,6 @@
 """Targets are TOML files. A file with a mistake gives one clear error."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_a_target_may_be_like_one_that_is_like_another() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('name = "mine"', "title: Field required"),
+        ('name = "mine"', "mine.toml: title, fstype, mkfs, size_mib: Field required"),
         ('name = "mine"\nlike = "btrfs"\nsize_mib = "24 MiB"', "found '24 MiB'"),
         ('name = "mine"\nlike = "btrfs"\nsize_mib = 0', "size_mib: "),
         ('name = "mine"\nlike = "btrfs"\nsize_mib = 100000', "found 100000"),
@@ -74,6 +75,31 @@ def test_a_wrong_file_is_one_clear_error(tmp_path: Path, text: str, said: str) -
     assert message.startswith(f"{tmp_path / 'mine.toml'}: ")
     assert said in message
     assert "\n" not in message
+
+
+def test_a_target_of_ones_own_needs_no_package_and_no_source(tmp_path: Path) -> None:
+    text = 'name = "mine"\ntitle = "Mine"\nfstype = "fuse"\nmkfs = ["mkfs.mine", "-q"]\nsize_mib = 1\n'
+    mine = loaded(tmp_path, text)
+    assert (mine.package, mine.source, mine.mkfs) == ("", "", ("mkfs.mine", "-q"))
+    assert mine.without("mkfs.mine") == "there is no program mkfs.mine (target mine)"
+    (tmp_path / "mkfs.mine").touch()
+    assert f"run  chmod +x {tmp_path}/mkfs.mine" in mine.without(f"{tmp_path}/mkfs.mine")
+
+
+def test_paths_in_a_file_begin_at_its_folder_and_programs_are_found(tmp_path: Path) -> None:
+    text = """
+        name = "mine"
+        like = "ext4-current"
+        mkfs = ["bin/mkfs.mine", "../settings", "a/b"]
+        helper = ["sh", "./mine"]
+        fsck = ["no-such-program"]
+        files = ["data", "/etc/mke2fs.conf"]
+    """
+    mine = loaded(tmp_path, text)
+    assert mine.mkfs == (f"{tmp_path}/bin/mkfs.mine", f"{tmp_path.parent}/settings", "a/b")
+    assert mine.helper == (shutil.which("sh"), f"{tmp_path}/mine")
+    assert (mine.fsck, mine.repair) == (("no-such-program",), target_named("ext4-current").repair)
+    assert mine.files == (f"{tmp_path}/data", "/etc/mke2fs.conf")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

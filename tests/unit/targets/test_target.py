@@ -25,11 +25,11 @@ def test_rules_apply_to_the_words_of_mount_and_mkfs() -> None:
     assert target(options=",sync,", mkfs=("mkfs.xfs",)).words == {"sync"}
 
 
-def test_a_guest_needs_each_program_that_it_runs() -> None:
-    assert target().programs == ("/sbin/e2fsck",)
-    assert target(fsck=()).programs == ()
-    all_ = target(repair=("/sbin/fsck", "-a"), helper=("/usr/bin/fuse2fs", "-o"))
-    assert all_.programs == ("/sbin/e2fsck", "/sbin/fsck", "/usr/bin/fuse2fs")
+def test_a_guest_runs_each_command_that_is_given() -> None:
+    assert target().commands == (target().fsck,) != ((),)
+    assert target(fsck=()).commands == ()
+    repair, helper = ("/sbin/fsck", "-a"), ("/usr/bin/fuse2fs", "-o")
+    assert target(repair=repair, helper=helper).commands == (target().fsck, repair, helper)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ CHANGED: dict[str, Any] = {
     **{"name": "other", "title": "Other", "fstype": "ext3", "mkfs": ("mkfs.ext4",), "options": "", "helper": ("/x",)},
     **{"fsck": (), "repair": ("/x",), "needs_repair": True, "size_mib": 17, "garbage_mib": 1, "package": "other"},
     **{"aged_mib": 1, "source": "other", "checks_data": True, "recover_options": "ro", "modules": ("crc32c",)},
-    **{"after_mkfs": ("/x",), "configuration": ("CONFIG_QUOTA",)},
+    **{"after_mkfs": ("/x",), "files": ("/x",), "configuration": ("CONFIG_QUOTA",)},
     **{"supervisor": "xsync", "rules": {"r": Rule(statement="It is so.", source="fs(5)", promises=("P1",))}},
 }
 
