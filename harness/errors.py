@@ -2,11 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
+from errno import EINVAL, ENODEV, ENOSYS, EOPNOTSUPP, EPERM, errorcode
 
 from postcrash.harness.wire import Message
 from postcrash.model import ExitCode
 from postcrash.reports.consoles import Casualty
+
+_UNSUPPORTED = {
+    **dict.fromkeys(("link", "symlink", "mknod", "mkdir"), EPERM),
+    **dict.fromkeys(("exchange", "dwrite", "dwrite-osync", "reflink", "dedupe"), EINVAL),
+    **dict.fromkeys(("fallocate collapse-range", "fallocate insert-range"), EINVAL),
+    "truncate": EPERM,
+    "mmapwrite": ENODEV,
+}
+"""What operations answer on a file system that lacks them, besides ENOSYS and EOPNOTSUPP: link(2), symlink(2),
+mknod(2), mkdir(2), rename(2), open(2) of O_DIRECT, ioctl_ficlonerange(2), ioctl_fideduperange(2), fallocate(2) of
+blocks that are larger than ours, truncate(2), mmap(2)."""
+
+
+def is_unsupported(operation: str, errno: int) -> bool:
+    """Whether this is a kernel's answer that the file system lacks the operation, which has its word and its mode."""
+    return errno in (ENOSYS, EOPNOTSUPP) or _UNSUPPORTED.get(operation) == errno
+
+
+def errno_name(errno: int) -> str:
+    """For messages: `EPERM`. Linux has one number for EOPNOTSUPP and ENOTSUP, and its manual pages say EOPNOTSUPP."""
+    return "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, f"errno {errno}")
 
 
 class HarnessError(Exception):
@@ -93,8 +114,8 @@ class OperationFailedError(UsageError):
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the kernel gave one of its answers for an operation that the file system lacks."""
-        return self.errno in (EPERM, EINVAL, ENOSYS, EOPNOTSUPP)
+        """See the function `is_unsupported`."""
+        return is_unsupported(self.operation, self.errno)
 
 
 class NothingSelectedError(HarnessError):

@@ -110,7 +110,7 @@ def _stops(plan: Plan) -> Iterator[int | None]:
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
     """The examination of a workload with an operation that the file system does not have. Nothing was explored."""
-    refused = not_run(plan, str(error))
+    refused = not_run(plan, f"{error}: {plan.target.name} does not support {error.operation}")
     refused.unsupported = error.operation
     return refused
 

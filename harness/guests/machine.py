@@ -3,7 +3,6 @@
 The messages are those of recorders/crashdisk/src/control.rs.
 """
 
-import errno
 import json
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ from postcrash.harness.errors import (
     LostAtWork,
     OperationFailedError,
     UsageError,
+    errno_name,
 )
 from postcrash.harness.files.output import say
 from postcrash.harness.files.scratch import ScratchFolder
@@ -346,7 +346,7 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
 def _failure(ran: Workload, failure: FailedOperation, fstype: str) -> OperationFailedError:
     """The error that says which operation failed, and how."""
     failed = ran.operations[failure.operation]
-    name = errno.errorcode.get(failure.errno, f"errno {failure.errno}")
+    name = errno_name(failure.errno)
     message = f"{ran.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {fstype}"
     return OperationFailedError(
         message, " ".join(filter(None, (failed.word, failed.mode))), failure.errno, failure.operation

@@ -11,12 +11,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from errno import EOPNOTSUPP, errorcode
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from postcrash.harness.budget import is_over
-from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.errors import OperationFailedError, errno_name, is_unsupported
 from postcrash.harness.examination.campaign import (
     Batch,
     Crew,
@@ -194,7 +193,7 @@ class Hunt(ABC, Generic[Selected]):
     def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
             failed = {name: getattr(done.result, name) for name in ("operation", "errno", "unlike")}
-            if done.result.errno == EOPNOTSUPP:  # what fails otherwise is tried again in a later run
+            if done.result.is_unsupported:  # what fails otherwise is tried again in a later run
                 self._batch[key_of(done.plan)] = {"lacking": failed, "findings": [], "certificates": []}
             self._refused(done.number, **failed)
             return
@@ -223,10 +222,9 @@ class Hunt(ABC, Generic[Selected]):
             self._progress.found(finding)
 
     def _refused(self, number: int, operation: str, errno: int, unlike: str) -> None:
-        name = "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, str(errno))
-        said = f"{operation} fails with {name}" + f", but {unlike}" * bool(unlike)
+        said = f"{operation} fails with {errno_name(errno)}" + f", but {unlike}" * bool(unlike)
         if self._is_first(f"refused: {said}", number):
-            if errno == EOPNOTSUPP and not unlike:
+            if is_unsupported(operation, errno) and not unlike:
                 self._lacking.setdefault(number, []).append(said)
             else:
                 self._hunted.refused[said] += 1

@@ -3,12 +3,11 @@
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from errno import errorcode
 from pathlib import Path
 
 from postcrash._core import Recording, intervals
 from postcrash.checkers.kernel_log import KernelLog
-from postcrash.harness.errors import HarnessError, OperationFailedError
+from postcrash.harness.errors import HarnessError, OperationFailedError, errno_name
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.suitability import missing_configuration
 from postcrash.harness.guests.machine import Machine, Source
@@ -55,7 +54,7 @@ def tried(machine: Machine, kernel: Kernel, option: TriedOption, bases: Path) ->
         except BaseImageError as error:
             result = f"refused by mkfs: {str(error).rpartition(' failed: ')[2]}"
         except OperationFailedError as error:
-            result = f"mounts, but {error.operation} fails with {errorcode.get(error.errno, error.errno)}"
+            result = f"mounts, but {error.operation} fails with {errno_name(error.errno)}"
         except HarnessError as error:
             result = _refusal(str(error))
     lacking = missing_configuration(kernel, option.needs)

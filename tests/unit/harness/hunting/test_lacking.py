@@ -1,6 +1,6 @@
 """Workloads that the file system cannot run, or not on every disk."""
 
-from errno import EIO, EOPNOTSUPP
+from errno import EIO, ENOSPC, EOPNOTSUPP, EPERM
 from itertools import cycle
 from pathlib import Path
 
@@ -18,13 +18,13 @@ from .pretence import CREW, SPACE, Pretence, Run, Silent, walks
 
 def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
     def refuses(workload: Workload) -> list[str] | OperationFailedError:
-        errnos = {"fallocate": 95, "mkdir": 28}
+        errnos = {"fallocate": EOPNOTSUPP, "link": EPERM, "mkdir": ENOSPC, "write": EPERM}
         failing = [operation.word for operation in workload.operations if operation.word in errnos]
         return OperationFailedError("no", failing[-1], errnos[failing[-1]]) if failing else []
 
     result, ran = run(refuses, symmetry=False)
-    assert dict(result.lacking).keys() == {"fallocate fails with EOPNOTSUPP"}
-    assert dict(result.refused).keys() == {"mkdir fails with ENOSPC"}
+    assert dict(result.lacking).keys() == {"fallocate fails with EOPNOTSUPP", "link fails with EPERM"}
+    assert dict(result.refused).keys() == {"mkdir fails with ENOSPC", "write fails with EPERM"}
     assert result.verdict is Verdict.UNDECIDED
     assert result.run + sum(result.lacking.values()) + sum(result.refused.values()) == len(ran)
     again, ran = run(refuses, symmetry=False)
