@@ -8,7 +8,7 @@ and that there are blocks for all their bytes.
 
 from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
 from postcrash.model import History, Observation
-from postcrash.model.observation import error_name
+from postcrash.model.observation import error_name, mount_error
 from postcrash.model.tree import ROOT_PATH, Unread
 
 
@@ -27,8 +27,8 @@ class Mounts:
 
         Raises `CannotTellError` if nobody tried to read the tree.
         """
-        if observation.mount_errno:
-            return Objection(self.name, f"mount failed with {error_name(observation.mount_errno)}")
+        if error := mount_error(observation):
+            return Objection(self.name, error)
         if ROOT_PATH not in observation.tree:
             raise CannotTellError("the tree was not looked at")
         unread = observation.tree.unread

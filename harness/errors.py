@@ -93,8 +93,8 @@ class UsageError(HarnessError):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, message: str, others: Sequence[str] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, others: Sequence[str] = (), evidence: str = "") -> None:
+        super().__init__(message, evidence)
         self.others = tuple(others)
         """What else is wrong, a line each."""
 
@@ -102,8 +102,8 @@ class UsageError(HarnessError):
 class OperationFailedError(UsageError):
     """An operation of a workload failed in the guest, though nothing in the workload says that it must."""
 
-    def __init__(self, message: str, operation: str, errno: int, number: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, operation: str, errno: int, number: int = 0, *, evidence: str = "") -> None:
+        super().__init__(message, evidence=evidence)
         self.operation = operation
         """The word of the `.ops` language, with the mode of a fallocate."""
         self.errno = errno

@@ -41,6 +41,7 @@ _TYPES = get_args(EntryType)
 _WITH_TARGET = ("symlink", "char", "block")
 _OBSERVATION_FIELDS = (
     "mount_errno",
+    "helper",
     "tree",
     "bytes",
     "klog",
@@ -64,6 +65,13 @@ class ObservationError(ValueError):
         value = repr(found)
         super().__init__(f"{place}: expected {expected}, found {value if len(value) <= 80 else value[:80] + '…'}")
         self.place = place
+
+
+def mount_error(observation: "Observation") -> str:
+    """For messages: why the mount failed. Empty if it did not."""
+    if not observation.mount_errno:
+        return ""
+    return ": ".join(filter(None, (f"mount failed with {error_name(observation.mount_errno)}", observation.helper)))
 
 
 def error_name(number: int) -> str:
@@ -92,6 +100,7 @@ class Observation:
     """What one recovery showed.
 
     mount_errno  0 if the mount succeeded
+    helper       how the program ended that should have mounted it, and what it said; "" if it did, or there is none
     tree         what was found; empty if the mount failed or nobody asked for the tree
     klog         the kernel's lines of level warning and worse
     fsck         None if nobody asked for the checker, or if the mount failed
@@ -111,6 +120,7 @@ class Observation:
     repair: FsckResult | None = None
     unlisted: tuple[str, ...] = ()
     aged: str = ""
+    helper: str = ""
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
@@ -142,6 +152,7 @@ class Observation:
             repair=repair,
             unlisted=tuple(_text(name, f"unlisted[{i}]", PATH_CHARACTERS_MAX) for i, name in enumerate(names)),
             aged=_text(wire.get("aged", ""), "aged", PATH_CHARACTERS_MAX),
+            helper=_text(wire.get("helper", ""), "helper", OUTPUT_CHARACTERS_MAX),
         )
 
 

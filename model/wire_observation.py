@@ -83,10 +83,11 @@ def with_tree(report: WireObservation, change: Callable[[list[Any]], list[Any]])
 def comparable(*reports: WireObservation) -> Iterator[WireObservation]:
     """The reports without what may differ although the recoveries were the same.
 
-    These are hashes, because contents that are looked up have none, and kernel logs unless all of them are whole.
+    These are hashes, because contents that are looked up have none, kernel logs unless all of them are whole, and what
+    a helper said.
     """
     are_whole = all(report is None or report.get("klog_whole") for report in reports)
-    unlike = () if are_whole else ("klog", "klog_whole")
+    unlike = ("helper",) if are_whole else ("helper", "klog", "klog_whole")
     for report in reports:
         compared = report and {name: value for name, value in report.items() if name not in unlike}
         yield with_tree(compared, lambda tree: [_without_hash(entry) for entry in tree])

@@ -45,15 +45,25 @@ class FailedOperation(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class GuestOutput(Message):
+    """What the guest's kernel and a program that serves a mount said: the `last` of it in one line, and the whole."""
+
+    last: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecordingEvent(Message):
     """A recording is made. `failed` is the first operation that returned an error.
 
-    `transcripts` are those of the programs that it ran, in order; None if there are none.
+    `transcripts` are those of the programs that it ran, in order; None if there are none. `output` is there if an
+    operation or a program failed.
     """
 
     requests: int
     failed: FailedOperation | None
     transcripts: tuple[Transcript, ...] | None
+    output: GuestOutput | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from postcrash.harness.guests.events import (
     ExplorationEnd,
     ExplorationEvent,
     FailedOperation,
+    GuestOutput,
     LostGuest,
     RecordingEvent,
     RequestFailure,
@@ -56,6 +57,7 @@ from postcrash.targets import Mount, RecoveryKind
 
 M = TypeVar("M", bound=Message)
 _TERMINATION_TIMEOUT_S = 5
+_NO_OUTPUT = GuestOutput("", "")
 
 
 @cache
@@ -216,9 +218,10 @@ class Machine:
             held=held,
             blktrace=str(blktrace.absolute()) if blktrace else None,
         )
-        ran = _as_run(workload, recorded.transcripts)
+        output = recorded.output or _NO_OUTPUT
+        ran = _as_run(workload, recorded.transcripts, output)
         if recorded.failed is not None:
-            raise _failure(ran, recorded.failed, mount.fstype)
+            raise _failure(ran, recorded.failed, mount.fstype, output)
         if log is not None:
             shutil.copyfile(self._log, log)
         return ran
@@ -324,18 +327,19 @@ class Machine:
         if failure.kind == "lost" and self._lost:
             return GuestLostError(self._lost[-1])
         kind = UsageError if failure.kind == "input" else BootError if request == "boot" else InfrastructureError
-        return kind(failure.message, failure.console)
+        return kind(failure.message, evidence=failure.console)
 
 
-def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> Workload:
+def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None, output: GuestOutput) -> Workload:
     """The workload with what its programs said. UsageError if one failed, or said what no workload can hold."""
     if transcripts is None:
         return workload
     programs = [operation.value for operation in workload.operations if operation.word in PROGRAMS]
     for command, transcript in zip(programs, transcripts, strict=False):
         if transcript.status:
-            said = transcript.errors.strip() or "it wrote nothing to its standard error"
-            raise UsageError(f"{shown(command)} ends with status {transcript.status} in the guest: {said}")
+            errors = transcript.errors.strip() or "it wrote nothing to its standard error"
+            message = f"{shown(command)} ends with status {transcript.status} in the guest: {errors}"
+            raise UsageError(_with_last(message, output), evidence=output.log)
         for line in transcript.lines:
             if not line.isprintable() or "\ufffd" in line or len(line.encode()) > LINE_BYTES_MAX:
                 expected = f"printable text of at most {LINE_BYTES_MAX} bytes"
@@ -343,13 +347,18 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
     return workload.as_run([transcript.lines for transcript in transcripts])
 
 
-def _failure(ran: Workload, failure: FailedOperation, fstype: str) -> OperationFailedError:
+def _with_last(message: str, output: GuestOutput) -> str:
+    return f"{message}: {output.last}" if output.last else message
+
+
+def _failure(ran: Workload, failure: FailedOperation, fstype: str, output: GuestOutput) -> OperationFailedError:
     """The error that says which operation failed, and how."""
     failed = ran.operations[failure.operation]
     name = errno_name(failure.errno)
     message = f"{ran.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {fstype}"
+    word = " ".join(filter(None, (failed.word, failed.mode)))
     return OperationFailedError(
-        message, " ".join(filter(None, (failed.word, failed.mode))), failure.errno, failure.operation
+        _with_last(message, output), word, failure.errno, failure.operation, evidence=output.log
     )
 
 

@@ -30,6 +30,7 @@ from postcrash.harness.examination.campaign import (
 from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS, Examination
+from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.files.places import quick_folder
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
@@ -99,6 +100,8 @@ class Hunt(ABC, Generic[Selected]):
         """What was counted already for each workload that has not been run on all disks."""
         self._lacking: dict[int, list[str]] = {}
         """What the file system lacks for each workload that has not been run on all disks."""
+        self._noted: set[tuple[str, int]] = set()
+        """Operations that failed, with their errno."""
         self._disks_done: Counter[int] = Counter()
         self._flushed = time.monotonic()
 
@@ -193,6 +196,7 @@ class Hunt(ABC, Generic[Selected]):
     def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
             failed = {name: getattr(done.result, name) for name in ("operation", "errno", "unlike")}
+            self._note_failure(done.result)
             if done.result.is_unsupported:  # what fails otherwise is tried again in a later run
                 self._batch[key_of(done.plan)] = {"lacking": failed, "findings": [], "certificates": []}
             self._refused(done.number, **failed)
@@ -220,6 +224,14 @@ class Hunt(ABC, Generic[Selected]):
             self._flush()
         for finding in firsts:
             self._progress.found(finding)
+
+    def _note_failure(self, failed: OperationFailedError) -> None:
+        """Note what the guest said, of the first failure of its kind, unless the file system lacks the operation."""
+        kind = (failed.operation, failed.errno)
+        if not failed.is_unsupported and kind not in self._noted:
+            self._noted.add(kind)
+            console = f"; {kept_evidence(self._store.folder, failed)}" if failed.evidence else ""
+            self._hunted.notes.append(f"{failed}{console}")
 
     def _refused(self, number: int, operation: str, errno: int, unlike: str) -> None:
         said = f"{operation} fails with {errno_name(errno)}" + f", but {unlike}" * bool(unlike)

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
-from postcrash.model.observation import error_name
+from postcrash.model.observation import mount_error
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.block_names import WriteNames, block_names
@@ -174,7 +174,7 @@ def _observation(crash: Crash) -> tuple[Observation | None, str]:
         observation = Observation.from_wire(crash.observation)
     except ObservationError as error:
         return None, f"the agent's report cannot be read: {error}"
-    return observation, _why_not_mounted(observation)
+    return observation, mount_error(observation)
 
 
 def _reference(crash: Crash) -> Observation | None:
@@ -183,10 +183,6 @@ def _reference(crash: Crash) -> Observation | None:
         return None if crash.reference_outcome is None else Observation.from_wire(crash.reference_outcome)
     except ObservationError as error:
         raise ExplanationError(f"what {crash.reference_name} shows cannot be read: {error}") from None
-
-
-def _why_not_mounted(observation: Observation) -> str:
-    return f"mount failed with {error_name(observation.mount_errno)}" if observation.mount_errno else ""
 
 
 def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, ...]:

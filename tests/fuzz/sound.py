@@ -191,7 +191,7 @@ def stores(folder: Path) -> list[bytes]:
 
 def observations(_folder: Path) -> list[bytes]:
     """A report of the agent on a recovery, and one on a mount that failed."""
-    failed: dict[str, Any] = {"mount_errno": 117, "tree": None, "klog": []}
+    failed: dict[str, Any] = {"mount_errno": 117, "helper": "no", "tree": None, "klog": []}
     return [json.dumps(report).encode() for report in (OBSERVATION, failed)]
 
 
@@ -218,7 +218,12 @@ def disk_events(_folder: Path) -> list[bytes]:
     )
     told = {
         "booted": events.BootEvent(0.5, None),
-        "recorded": events.RecordingEvent(3, events.FailedOperation(1, 5), (events.Transcript(("done",), 0, ""),)),
+        "recorded": events.RecordingEvent(
+            3,
+            events.FailedOperation(1, 5),
+            (events.Transcript(("done",), 0, ""),),
+            events.GuestOutput("bad", "bad\nworse"),
+        ),
         "interval": interval,
         "lost-guest": events.LostGuest(0, ((0, 1),), "it hangs", "", ""),
         "lost-at-work": LostAtWork("run", "it hangs", "", "", 1, 0),

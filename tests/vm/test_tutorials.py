@@ -13,7 +13,7 @@ import pytest
 from ..pages import examples
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").glob("tutorial*.md"))
+PAGES = sorted([*(ROOT / "docs").glob("tutorial*.md"), ROOT / "docs/own-file-system.md"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -17,8 +17,8 @@ pub enum Message {
     CallEnded { thread: u32, result: i64 },
     /// The command is finished. The payload is its result (JSON of an observation, or empty).
     Done(Vec<u8>),
-    /// The command failed for a reason that does not lie in the target. The text is the reason.
-    Failed(String),
+    /// The command failed for a reason that does not lie in the target. `log` is what was said on the way.
+    Failed { reason: String, log: String },
 }
 
 /// The result of a system call whose thread ends, or runs another program, before it returns.
@@ -35,7 +35,7 @@ impl Message {
             Message::Returned { op, errno } => [&[2][..], &op.to_le_bytes(), &errno.to_le_bytes()].concat(),
             Message::Durable => vec![3],
             Message::Done(payload) => [&[4][..], payload].concat(),
-            Message::Failed(text) => [&[5][..], text.as_bytes()].concat(),
+            Message::Failed { reason, log } => [&[5][..], reason.as_bytes(), &[0], log.as_bytes()].concat(),
             Message::Called { thread, program, call } => {
                 [&[6][..], &thread.to_le_bytes(), program.as_bytes(), &[0], call.as_bytes()].concat()
             }
@@ -54,12 +54,10 @@ impl Message {
             2 => Ok(Message::Returned { op: word(0)?, errno: word(4)? }),
             3 => Ok(Message::Durable),
             4 => Ok(Message::Done(rest.to_vec())),
-            5 => Ok(Message::Failed(String::from_utf8_lossy(rest).into_owned())),
+            5 => two_texts(rest).map(|(reason, log)| Message::Failed { reason, log }),
             6 => {
                 let thread = word(0)?;
-                let end = rest[4..].iter().position(|&byte| byte == 0).ok_or(MessageError("a field is missing"))?;
-                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-                Ok(Message::Called { thread, program: text(&rest[4..4 + end]), call: text(&rest[5 + end..]) })
+                two_texts(&rest[4..]).map(|(program, call)| Message::Called { thread, program, call })
             }
             7 => Ok(Message::CallEnded {
                 thread: word(0)?,
@@ -68,6 +66,13 @@ impl Message {
             _ => Err(MessageError("its kind is unknown")),
         }
     }
+}
+
+/// Two texts with a zero between them.
+fn two_texts(bytes: &[u8]) -> Result<(String, String), MessageError> {
+    let end = bytes.iter().position(|&byte| byte == 0).ok_or(MessageError("a field is missing"))?;
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(&bytes[..end]), text(&bytes[end + 1..])))
 }
 
 #[cfg(test)]
@@ -83,7 +88,7 @@ mod tests {
             Message::Called { thread: 2, program: "sh".into(), call: "sync()".into() },
             Message::CallEnded { thread: 2, result: -28 },
             Message::Done(b"{}".to_vec()),
-            Message::Failed("no module".into()),
+            Message::Failed { reason: "no module".into(), log: "kernel log:\nfuse: init".into() },
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
@@ -92,7 +97,9 @@ mod tests {
 
     #[test]
     fn a_broken_message_is_an_error() {
-        for bytes in [&[][..], &[9], &[1, 0], &[2, 0, 0, 0, 0], &[6, 0, 0, 0, 0, 7], &[7, 0, 0, 0, 0, 0, 0, 0, 0]] {
+        for bytes in
+            [&[][..], &[9], &[1, 0], &[2, 0, 0, 0, 0], &[5, 7], &[6, 0, 0, 0, 0, 7], &[7, 0, 0, 0, 0, 0, 0, 0, 0]]
+        {
             assert!(Message::decode(bytes).is_err());
         }
     }

@@ -165,6 +165,8 @@ pub enum HarnessEvent {
         failed: Option<FailedOperation>,
         /// What programs of the run said, one after the other; null where there was none.
         transcripts: Value,
+        /// If an operation or a program failed, what the kernel and the helper said (`GuestOutput` of the agent).
+        output: Value,
     },
     Interval(Box<IntervalReport>),
     /// A guest was lost. The state is run again in a new one.

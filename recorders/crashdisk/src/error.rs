@@ -20,9 +20,10 @@ pub enum GuestError {
     /// The request cannot be carried out. The user can mend it.
     #[error("{0}")]
     Input(String),
-    /// What the agent says. If it could not mount the target, it says why, which is no failure of its own.
+    /// What the agent says, and the log of its kernel. If it could not mount the target, it says why, which is no failure
+    /// of its own.
     #[error("{}{}", if .0.starts_with(MOUNT) { "" } else { "the guest agent failed: " }, .0.trim_start_matches(MOUNT))]
-    Agent(String),
+    Agent(String, String),
     #[error(transparent)]
     Recording(#[from] postcrash_core::recording::RecordingError),
     #[error("{}", in_words(.0))]

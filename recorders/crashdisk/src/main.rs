@@ -78,6 +78,7 @@ fn error_event(error: &GuestError) -> HarnessEvent {
     };
     let console = match error {
         GuestError::Lost(casualty) | GuestError::Boot(casualty) => casualty.console.clone(),
+        GuestError::Agent(_, log) => log.clone(),
         _ => String::new(),
     };
     HarnessEvent::Error { kind, message: error.to_string(), console }

@@ -25,6 +25,11 @@ def test_a_tree_that_nobody_looked_at_is_not_in_order() -> None:
     [
         (Observation(117, Tree()), "mount failed with EUCLEAN (Structure needs cleaning)", ""),
         (Observation(4000, Tree()), "mount failed with errno 4000 (Unknown error 4000)", ""),
+        (
+            Observation(5, Tree(), helper="/myfs: it ends with status 1: bad magic"),
+            "mount failed with EIO (Input/output error): /myfs: it ends with status 1: bad magic",
+            "",
+        ),
         (Observation(0, Tree([ROOT]), aged=".aged/1 is gone"), "of the files that aged the image, .aged/1 is gone", ""),
         (Observation(0, Tree([Entry(".", "dir", error=5)])), ". cannot be read: EIO (Input/output error)", "."),
         (

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness import session as sessions
+from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.session import Session
-from postcrash.targets import TARGETS, Target
+from postcrash.targets import TARGETS, Target, target_named
 
 
 @pytest.fixture
@@ -43,3 +44,12 @@ def test_a_loaded_target_has_its_programs_in_the_root(tmp_path: Path, made: list
     session._own.append(replace(TARGETS[0], name="mine"))
     assert session.root_of(kernel("6.1")) != before
     assert made == ["6.1", "6.1"]
+
+
+@pytest.mark.parametrize("helper", [("no-such-program",), ("./myfs", "mount")])
+def test_a_helper_that_is_not_there_is_one_clear_error(
+    tmp_path: Path, made: list[str], helper: tuple[str, ...]
+) -> None:
+    mine = replace(target_named("fuse2fs"), name="mine", package="", helper=helper)
+    with pytest.raises(InfrastructureError, match=rf"there is no program {helper[0]} \(target mine\)"):
+        Session(tmp_path).require_programs(mine, kernel("6.1"), [])

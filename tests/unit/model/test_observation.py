@@ -94,6 +94,7 @@ def without(key: str) -> Callable[[dict[str, Any]], None]:
         (top(unlisted=["a"] * 11), "unlisted"),
         (top(unlisted=["a", 1]), "unlisted[1]"),
         (top(aged=None), "aged"),
+        (top(helper=None), "helper"),
         (top(klog_whole=1), "klog_whole"),
         (top(klog=[5]), "klog[0]"),
         (top(fsck=1), "fsck"),

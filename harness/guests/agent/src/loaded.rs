@@ -174,7 +174,7 @@ fn run_to(pid: libc::pid_t, entry: u64) -> io::Result<libc::user_regs_struct> {
 }
 
 /// A file in memory to which several processes append.
-fn memory_file() -> io::Result<std::fs::File> {
+pub fn memory_file() -> io::Result<std::fs::File> {
     // SAFETY: a C string; a fresh descriptor is ours.
     let file = unsafe {
         let fd = check(libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC))?;

@@ -12,9 +12,12 @@ mod commit;
 mod device_mapper;
 mod extents;
 mod fsck;
+mod guest_output;
 mod held;
+mod helper;
 mod kernel_log;
 mod left_out;
+mod lines;
 mod loaded;
 mod log_limits;
 mod log_writes;
@@ -36,6 +39,7 @@ mod walk;
 
 use std::io;
 
+use guest_output::GuestOutput;
 use kernel_log::KernelLog;
 use mailbox::Mailbox;
 use postcrash_wire::{Command, Message};
@@ -110,7 +114,8 @@ fn serve() -> io::Result<()> {
             Command::Spin(spin) => bench::spin(&mut mailbox, &mut log, &spin),
         };
         if let Err(error) = result {
-            mailbox.send(&Message::Failed(error.to_string()))?;
+            let output = GuestOutput::since_mount(&log.since_begin().unwrap_or_default());
+            mailbox.send(&Message::Failed { reason: error.to_string(), log: output.log })?;
         }
     }
 }

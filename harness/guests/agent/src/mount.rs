@@ -6,16 +6,15 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use postcrash_wire::Mount;
 
+use crate::helper;
 use crate::modules;
 use crate::sys::{check, cstr, errno};
 use crate::MOUNT_POINT;
 
-const FUSE_DEVICE: &str = "/dev/fuse";
 const FREE_TRIES: u32 = 1000;
 const FREE_PAUSE: Duration = Duration::from_millis(10);
 
@@ -33,7 +32,7 @@ const FLAGS: [(&str, libc::c_ulong); 6] = [
 /// does not know the file system yet.
 pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
     if !mount.helper.is_empty() {
-        return mount_by_helper(device, mount);
+        return helper::mount(device, mount);
     }
     match try_mount(device, mount) {
         Err(error) if errno(&error) == libc::ENODEV && modules::load(&mount.fstype)? => try_mount(device, mount),
@@ -58,25 +57,6 @@ pub fn call_mount(source: &CStr, target: &CStr, fstype: &CStr, flags: libc::c_ul
     // SAFETY: all pointers are C strings that live through the call.
     let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
     check(result).map(|_| ())
-}
-
-/// Mount with a helper program. It serves the mount from the background until the target is unmounted. Its parent has
-/// ended, so it is a child of ours. EIO if the helper refuses.
-fn mount_by_helper(device: &str, mount: &Mount) -> io::Result<()> {
-    if !Path::new(FUSE_DEVICE).exists() {
-        modules::load(&mount.fstype)?;
-    }
-    let (program, arguments) = mount.helper.split_first().expect("a helper");
-    let options = format!("noatime,{}", mount.options);
-    let mut command = Command::new(program);
-    command.args(arguments).args([device, MOUNT_POINT, "-o", options.trim_end_matches(',')]);
-    command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let status = command.status().map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(libc::EIO))
-    }
 }
 
 /// Mount /proc.

@@ -6,11 +6,8 @@ use std::io;
 use postcrash_wire::Mount;
 
 use crate::kernel_log::{parsed, NO_MODULE};
+use crate::lines::{kernel_lines, last_lines, worst_lines};
 
-/// The last lines say why; those before them say what was tried.
-const LINES_MAX: usize = 3;
-const LINE_BYTES_MAX: usize = 300;
-const LEVEL_WARNING: u32 = 4;
 /// Names of modules that file systems ask for on every kernel and do without.
 const DONE_WITHOUT: &str = "-all";
 
@@ -22,9 +19,9 @@ pub fn why(mount: &Mount, error: &io::Error, log: &str) -> String {
         let _ = write!(why, " with {}", mount.options);
     }
     let _ = write!(why, ": {}", plain(error));
-    let said = said(log);
+    let said = said(mount, log);
     if !said.is_empty() {
-        let _ = write!(why, ": the kernel says: {}", said.join("; "));
+        let _ = write!(why, ": the kernel says: {said}");
     }
     why + &missing(log)
 }
@@ -43,22 +40,12 @@ fn plain(error: &io::Error) -> String {
     text.split_once(" (os error ").map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
-/// The last warnings and errors. If there are none, the last lines of any level.
-fn said(log: &str) -> Vec<String> {
-    let lines: Vec<(u32, &str)> = log.lines().filter_map(parsed).filter(|(_, text)| is_the_kernels(text)).collect();
-    let bad = lines.iter().any(|(level, _)| *level <= LEVEL_WARNING);
-    let mut told: Vec<String> = Vec::new();
-    for (_, text) in lines.iter().filter(|(level, _)| !bad || *level <= LEVEL_WARNING) {
-        let line: String = text.trim_end_matches('.').chars().take(LINE_BYTES_MAX).collect();
-        if told.last() != Some(&line) {
-            told.push(line);
-        }
+/// The last warnings and errors. If there are none, the last lines of any level; but a helper says itself what it tried.
+fn said(mount: &Mount, log: &str) -> String {
+    match worst_lines(log) {
+        none if none.is_empty() && mount.helper.is_empty() => last_lines(kernel_lines(log).map(|(_, text)| text)),
+        worst => worst,
     }
-    told.split_off(told.len().saturating_sub(LINES_MAX))
-}
-
-fn is_the_kernels(text: &str) -> bool {
-    !text.starts_with("postcrash-agent: ") && !text.is_empty()
 }
 
 fn asked_in_vain(log: &str) -> Vec<&str> {

@@ -16,6 +16,9 @@ use crate::walk::{walk, Entry};
 #[derive(Serialize)]
 struct Observation {
     mount_errno: i32,
+    /// How the helper ended that did not mount the disk, and what it said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    helper: String,
     /// Null if it was not asked for.
     tree: Option<Vec<Entry>>,
     /// Names in the root that are there as they were made, and not in the tree.
@@ -51,6 +54,11 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     let found = is_listed.then(|| walk(recover)).transpose()?.unwrap_or_default();
     let mut observation = Observation {
         mount_errno: mounted.as_ref().err().map_or(0, errno),
+        helper: mounted
+            .as_ref()
+            .err()
+            .filter(|_| !recover.mount.helper.is_empty())
+            .map_or(String::new(), io::Error::to_string),
         tree: recover.walk.then_some(found.entries),
         unlisted: found.unlisted,
         aged: found.damage,

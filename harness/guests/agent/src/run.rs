@@ -5,8 +5,10 @@ use std::io::{self, BufRead, Write};
 use std::process::Stdio;
 
 use postcrash_wire::{Message, Mount, Operation, Run, Word};
+use serde::Serialize;
 
 use crate::blktrace::Blktrace;
+use crate::guest_output::GuestOutput;
 use crate::held::HeldFiles;
 use crate::kernel_log::KernelLog;
 use crate::left_out;
@@ -32,13 +34,17 @@ pub fn run(mailbox: &mut Mailbox, kernel_log: &mut KernelLog, run: &Run) -> io::
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
     let steady = Steady::start(!run.held)?;
-    let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, transcripts: Vec::new() };
     kernel_log.begin(false)?;
+    let kernel_log = &*kernel_log;
+    let told = RunReport::default();
+    let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, kernel_log, told };
     let mounted = mount(&device, &run.mount).map_err(|error| refused(run, &error, kernel_log));
     let result = mounted.and_then(|()| {
         on_mount(&device, &mut marks, run).map_err(|error| {
-            let missing = mount_refused::missing(&kernel_log.since_begin().unwrap_or_default());
-            io::Error::other(format!("{error}{missing}"))
+            let log = kernel_log.since_begin().unwrap_or_default();
+            let last = GuestOutput::since_mount(&log).last;
+            let said = if last.is_empty() { last } else { format!(": {last}") };
+            io::Error::other(format!("{error}{said}{}", mount_refused::missing(&log)))
         })
     });
     let removed = log.map_or(Ok(()), LogWrites::remove);
@@ -53,8 +59,17 @@ struct ProgressMarks<'a> {
     steady: Steady,
     /// The number of the operation that starts next. Each line that a program says ends one.
     next: u32,
-    /// What the programs said that have ended.
-    transcripts: Vec<Transcript>,
+    kernel_log: &'a KernelLog,
+    told: RunReport,
+}
+
+/// What there is to tell of a run besides its marks.
+#[derive(Default, Serialize)]
+struct RunReport {
+    /// What the programs said that have ended. Null if there are none.
+    transcripts: Option<Vec<Transcript>>,
+    /// What else was said, if an operation or a program failed.
+    output: Option<GuestOutput>,
 }
 
 impl ProgressMarks<'_> {
@@ -67,8 +82,16 @@ impl ProgressMarks<'_> {
     fn returned(&mut self, errno: u32) -> io::Result<()> {
         let op = self.next;
         self.next += 1;
+        if errno != 0 {
+            self.failed();
+        }
         self.recorders(&format!("returned {op}"))?;
         self.mailbox.send(&Message::Returned { op, errno })
+    }
+
+    /// An operation or a program failed: keep what was said.
+    fn failed(&mut self) {
+        self.told.output = Some(GuestOutput::since_mount(&self.kernel_log.since_begin().unwrap_or_default()));
     }
 
     fn durable(&mut self) -> io::Result<()> {
@@ -82,12 +105,9 @@ impl ProgressMarks<'_> {
 
     fn done(&mut self) -> io::Result<()> {
         self.recorders("done")?;
-        let said = match &self.transcripts[..] {
-            [] => Vec::new(),
-            transcripts => serde_json::to_vec(transcripts).map_err(io::Error::other)?,
-        };
-        let trace = self.trace.take().map_or(Ok(said), Blktrace::finish)?;
-        self.mailbox.send(&Message::Done(trace))
+        let told = serde_json::to_vec(&self.told).map_err(io::Error::other)?;
+        let answer = self.trace.take().map_or(Ok(told), Blktrace::finish)?;
+        self.mailbox.send(&Message::Done(answer))
     }
 
     fn recorders(&mut self, mark: &str) -> io::Result<()> {
@@ -233,8 +253,9 @@ fn sequence(
             let transcript = program(marks, mount, operation)?;
             marks.returned(0)?;
             let succeeded = transcript.succeeded();
-            marks.transcripts.push(transcript);
+            marks.told.transcripts.get_or_insert_default().push(transcript);
             if !succeeded {
+                marks.failed();
                 return Ok(false);
             }
         } else {

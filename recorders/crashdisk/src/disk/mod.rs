@@ -216,7 +216,7 @@ impl OpenRecording {
             Message::Called { .. } | Message::CallEnded { .. } if !self.recording => Ok(()),
             Message::Called { thread, ref program, ref call } => self.writer.call_begins(thread, program, call),
             Message::CallEnded { thread, result } => self.writer.call_ends(thread, result),
-            Message::Done(_) | Message::Failed(_) => {
+            Message::Done(_) | Message::Failed { .. } => {
                 self.recording = false;
                 Ok(())
             }

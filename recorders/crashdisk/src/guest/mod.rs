@@ -137,7 +137,7 @@ impl Guest {
         self.pump(disk, limit, "answer", |mailbox| mailbox.finished())?;
         match self.mailbox.take_result() {
             Message::Done(payload) => Ok(payload),
-            Message::Failed(text) => Err(GuestError::Agent(text)),
+            Message::Failed { reason, log } => Err(GuestError::Agent(reason, log)),
             _ => unreachable!("finished() means done or failed"),
         }
     }

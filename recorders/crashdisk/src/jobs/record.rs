@@ -39,20 +39,21 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
         run(machine.guest_for(&command)?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
     };
     let (answer, RecordingSummary { requests, failed }) = match machine.twice(attempt) {
-        Err(GuestError::Agent(text)) if text.starts_with(BUSY) => {
+        Err(GuestError::Agent(text, _)) if text.starts_with(BUSY) => {
             machine.dismiss();
             attempt(machine)?
         }
         recorded => recorded?,
     };
-    let mut transcripts = Value::Null;
+    let mut told = Value::Null;
     if let Some(file) = job.blktrace {
         std::fs::write(file, answer)?;
     } else if !answer.is_empty() {
-        let unreadable = |error| GuestError::Agent(format!("what programs said cannot be read: {error}"));
-        transcripts = serde_json::from_slice(&answer).map_err(unreadable)?;
+        let unreadable = |error| GuestError::Agent(format!("what the run said cannot be read: {error}"), String::new());
+        told = serde_json::from_slice(&answer).map_err(unreadable)?;
     }
-    HarnessEvent::Recorded { requests, failed, transcripts }.emit();
+    HarnessEvent::Recorded { requests, failed, transcripts: told["transcripts"].take(), output: told["output"].take() }
+        .emit();
     Ok(())
 }
 

@@ -52,7 +52,8 @@ pub fn record(
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
     })?;
-    HarnessEvent::Recorded { requests: recorded.requests, failed: None, transcripts: Value::Null }.emit();
+    HarnessEvent::Recorded { requests: recorded.requests, failed: None, transcripts: Value::Null, output: Value::Null }
+        .emit();
     Ok(())
 }
 

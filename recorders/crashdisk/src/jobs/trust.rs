@@ -58,7 +58,8 @@ impl<'a> Trust<'a> {
         let expected = self.expected.get_or_insert_with(|| seen.clone());
         if expected != &seen && !agree(&parsed(expected), &parsed(&seen)) {
             let (now, then) = (String::from_utf8_lossy(&seen), String::from_utf8_lossy(expected));
-            return Err(GuestError::Agent(format!("a known good disk is observed as {now}, before it was {then}")));
+            let changed = format!("a known good disk is observed as {now}, before it was {then}");
+            return Err(GuestError::Agent(changed, String::new()));
         }
         Ok(())
     }
@@ -89,7 +90,9 @@ fn objection(observation: &Value) -> Option<String> {
     if mount_errno != Some(0) {
         let log = observation.get("klog").map(Value::to_string).unwrap_or_default();
         let errno = mount_errno.map_or("?".into(), |e| e.to_string());
-        return Some(format!("the base image does not mount (errno {errno}); kernel log: {log}"));
+        let helper =
+            observation.get("helper").and_then(Value::as_str).map(|said| format!("; {said}")).unwrap_or_default();
+        return Some(format!("the base image does not mount (errno {errno}){helper}; kernel log: {log}"));
     }
     let status = observation.pointer("/fsck/status").and_then(Value::as_i64);
     let output = observation.pointer("/fsck/output").and_then(Value::as_str).unwrap_or_default();

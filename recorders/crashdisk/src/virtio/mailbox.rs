@@ -115,7 +115,7 @@ impl Mailbox {
         };
         let message = Message::decode(payload).map_err(|e| invalid(e.to_string()))?;
         self.assembling.clear();
-        if matches!(message, Message::Done(_) | Message::Failed(_)) {
+        if matches!(message, Message::Done(_) | Message::Failed { .. }) {
             self.result = Some(message.clone());
         }
         Ok(Some(message))

@@ -126,6 +126,7 @@ def test_metadata_that_postcrash_did_not_write_is_refused(made: Made, changed: d
 def test_a_target_of_ones_own_may_differ_in_options_and_sizes(made: Made) -> None:
     assert admitted(made.parts(on=OWN)).target == "own"
     assert admitted(made.parts(on=replace(OWN, recover_options="", fsck=(), repair=()))).target == "own"
+    assert admitted(made.parts(on=replace(OWN, package="", source=""))).target == "own"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,7 @@ def test_a_target_of_ones_own_may_differ_in_options_and_sizes(made: Made) -> Non
         ({"repair": ("/sbin/e2fsck", "-y")}, "repair = "),
         ({"after_mkfs": ("/bin/sh", "-c", "evil")}, "after_mkfs = ['/bin/sh', '-c', 'evil']"),
         ({"helper": ("/bin/sh",)}, "helper = ['/bin/sh']"),
+        ({"files": ("/etc/shadow",)}, "files = ['/etc/shadow']"),
         ({"modules": ("evil",)}, "modules = ['evil']"),
         ({"package": "evil"}, "package = ['evil']"),
         ({"title": "a\x9b2J"}, "expected text that can be printed"),
