@@ -120,7 +120,7 @@ def _reference_said(found: Observation | None, reference: Observation | None) ->
     """What the reference shows, if one of the two has no tree."""
     if found is None or reference is None or (found.tree and reference.tree):
         return ""
-    return _why_not_mounted(reference) or "it mounts"
+    return mount_error(reference) or "it mounts"
 
 
 def shown_calls(crash: Crash, recording: Recording, interval: Interval) -> list[ProgramCall]:
