@@ -113,12 +113,10 @@ def characterize(
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
       postcrash characterize --properties all --target ext4-current --contract ext4.json
     """
-    if contract is not None and len(kernel_names(session.kernel_name)) > 1:
-        raise UsageError("--contract is about one kernel: name one with --kernel")
     if one_disk:
         adversary = min(adversary, BY_WORKLOAD[-1])
-    if contract is not None and adversary < BY_WORKLOAD[-1]:
-        raise UsageError("--contract is about all workloads: leave --adversary out")
+    if contract is not None:
+        _require_all_for_contract(session, adversary)
     chosen_properties = _properties(properties)
     question = Question(targets=(), properties=chosen_properties, kernel="", guest="", how=how, adversary=adversary)
     chosen = targets_named(session, targets) or list(TABLE_TARGETS)
@@ -146,6 +144,13 @@ def characterize(
         _print(matrix)
         _write_to_store(session, matrix, stories)
     return _verdict(matrix, promised).exit_code
+
+
+def _require_all_for_contract(session: Session, adversary: Adversary) -> None:
+    if len(kernel_names(session.kernel_name)) > 1:
+        raise UsageError("--contract is about one kernel: name one with --kernel")
+    if adversary < BY_WORKLOAD[-1]:
+        raise UsageError("--contract is about all workloads: leave --adversary out")
 
 
 def _verdict(matrix: Matrix, promised: bool) -> Verdict:
