@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from postcrash.reports.page.story import Story, story_block
 from postcrash.reports.store.records import Finding
 
 from .conftest import EVIL, SCRIPT
+
+TEMPLATES = Path(__file__).parents[4] / "reports/page/templates"
 
 
 def told(block: str) -> dict[str, Any]:
@@ -22,6 +25,12 @@ def test_a_story_is_whole(story: Story) -> None:
     assert Finding.from_json(json.loads(one["finding"])) == story.finding
     assert one["timeline"]["crash"] == 18
     assert [json.loads(block)["lines"][number] for number in one["script"]] == SCRIPT.splitlines()
+
+
+def test_the_page_knows_how_postcrash_is_called_with_the_store(story: Story) -> None:
+    block = story_block([story], 10**6, "postcrash --store 'my store'")
+    assert json.loads(block)["texts"]["invocation"] == "postcrash --store 'my store'"
+    assert "${texts.invocation} repro --flip" in (TEMPLATES / "story.js").read_text(encoding="utf-8")
 
 
 def test_hostile_text_does_not_end_the_script(evil_story: Story) -> None:
