@@ -42,4 +42,4 @@ def test_a_module_from_elsewhere_is_added_and_judged(image: Kernel, tmp_path: Pa
         )
     finally:
         shutil.rmtree(cache_folder() / "kernels" / NAME, ignore_errors=True)
-    assert re.search(r"^VIOLATED on apfs, ", done.stdout, re.MULTILINE), done.stderr[-2000:]
+    assert re.search(r"^(VIOLATED|UNDECIDED) on apfs, ", done.stdout, re.MULTILINE), done.stderr[-2000:]
