@@ -113,7 +113,7 @@ def test_the_id_is_that_of_what_the_finding_says(made: Made, name: str) -> None:
         ({"held": "1"}, "held: Input should be a valid integer, found '1'"),
         ({"held": -1}, "held: "),
         ({"held": True}, "held: "),
-        ({FIELDS: {}}, ": name: Field required"),
+        ({FIELDS: {}}, ": name, title, fstype, mkfs, size_mib: Field required"),
         ({FIELDS: 7}, "the recording of f-"),
         ({"application": 7}, "application: Input should be a dictionary"),
         ({"application": {"__dataclass_self__": 7}}, "application."),
@@ -176,7 +176,7 @@ def test_a_recovery_is_one_of_the_target(made: Made, recover: Json) -> None:
 
 
 def test_a_recovery_has_the_fields_of_one(made: Made) -> None:
-    assert "mount: Field required" in refused(made.parts(recover={"walk": True}))
+    assert "mount, map, use_after, fsck: Field required" in refused(made.parts(recover={"walk": True}))
     wire = ORIGINAL.recovery(walk=True, fsck=False).to_wire()
     assert "evil: " in refused(made.parts(recover=wire | {"evil": 1}))
 

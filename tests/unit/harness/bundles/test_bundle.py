@@ -14,6 +14,8 @@ import postcrash
 from postcrash.harness.bundles import bundle as bundles
 from postcrash.harness.bundles.bundle import SIZES, write_bundle
 from postcrash.harness.errors import UsageError
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.reports.store.records import Finding
 
 from .conftest import BASE, CONTENT, Here, members_of
@@ -49,7 +51,7 @@ def test_the_script_is_that_of_a_report(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_a_guest_that_is_here_is_described(here: Here, finding: Finding, tmp_path: Path, monkeypatch: Any) -> None:
-    kernel = SimpleNamespace(path=Path("/copy"), known_as=Path("/bin/true"), modules=None, engine=None)
+    kernel = Kernel(Path("/bin/true"), "6.1.176", None, Uml())
     monkeypatch.setattr(Here, "guest", lambda *_: "there")
     monkeypatch.setattr(Here, "same_kernel", lambda *_: kernel)
     monkeypatch.setattr(bundles, "config_of", lambda *_: "CONFIG_A=y\n")

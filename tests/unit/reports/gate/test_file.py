@@ -80,7 +80,7 @@ def test_the_place_and_what_was_found_are_told(
     ("content", "words"),
     [
         (b"", "its text: Invalid JSON: EOF"),
-        (b"{}", "version: Field required"),
+        (b"{}", "version, started, seconds, file, parts: Field required"),
         (b"[]", "its text: Input should be an object"),
         (b"\xff\xfe", "its text: Invalid JSON"),
         (b"[" * 100_000, "its text: Invalid JSON: recursion limit exceeded"),
