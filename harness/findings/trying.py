@@ -41,6 +41,10 @@ class ScriptTrial:
         return sum(code not in (0, 1) for code in self.codes)
 
 
+_LINES_TOLD = 3
+"""How many of the last lines that a script printed are told: which line of it failed, and the error before that."""
+
+
 def told_of_script(trial: ScriptTrial) -> str:
     """What came of the script on the finding's kernel, in a sentence."""
     tried, forms = trial.reproducer, len(trial.codes)
@@ -48,8 +52,10 @@ def told_of_script(trial: ScriptTrial) -> str:
         return f"This script was run on {trial.kernel} and shows it: {tried.shown} of {len(tried.codes)} times."
     code = tried.codes[0]
     ended = {0: "it shows another state", None: "the guest did not get to its end"}.get(code, f"exit code {code}")
-    others = f", and so were {forms - 1} others" if forms > 1 else ""
-    last = tried.printed.strip().splitlines()[-1:]
+    others = (
+        "" if forms == 1 else ", and so was another form" if forms == 2 else f", and so were {forms - 1} other forms"
+    )
+    last = [line.strip() for line in tried.printed.splitlines() if line.strip()][-_LINES_TOLD:]
     return f"This script was tried on {trial.kernel}{others}, and did not show it: {'; '.join([ended, *last])}."
 
 

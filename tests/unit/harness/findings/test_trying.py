@@ -55,7 +55,7 @@ def test_if_none_shows_it_the_first_one_is_told_of(
     ran: dict[str, list[int | None]], code: int | None, said: str
 ) -> None:
     ran["first"] = [code]
-    tried = "This script was tried on UML 6.1, and so were 2 others, and did not show it"
+    tried = "This script was tried on UML 6.1, and so were 2 other forms, and did not show it"
     assert told_of_script(forms().tried_on(KERNEL, "UML 6.1", 3)) == f"{tried}: {said}; line 7 failed."
 
 
