@@ -21,6 +21,7 @@ from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
@@ -91,7 +92,7 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
     assert told.returncode == 0, told.stderr
     assert "fsync A" in told.stdout and "in progress" in told.stdout and console_file(finding.casualty) in told.stdout
     assert "no crash state" in one_line(postcrash(tmp_path, "report", finding.id), ExitCode.USAGE)
-    again = postcrash(tmp_path, "repro", finding.id)
+    again = postcrash(tmp_path, "repro", finding.id, "--kernel", str(find_kernel().path))
     assert again.returncode == 0, again.stderr
     assert "the workload ran to its end" in again.stdout
 
