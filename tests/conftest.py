@@ -28,10 +28,11 @@ VM_TESTS = ROOT / "tests/vm"
 STYLE_TESTS = ROOT / "tests/style"
 FOLDER_MARKERS = {VM_TESTS: "guest", ROOT / "tests/canaries": "planted"}
 LONGEST = (
+    "vm/test_tutorials.py",
     *("canaries/test_core_mutants.py", "vm/test_virtual_time.py", "vm/test_audit.py", "vm/test_checkers.py"),
     *("vm/test_gate.py", "vm/test_repair.py", "vm/test_xsync.py", "vm/test_engines.py", "vm/test_two_disks.py"),
     *("vm/test_flush_runs.py", "vm/test_hunt.py", "vm/test_recorders_agree.py", "vm/test_vulnerabilities.py"),
-    *("vm/test_tutorials.py", "vm/test_kills.py", "vm/test_cli.py", "vm/test_findings.py", "vm/test_report.py"),
+    *("vm/test_kills.py", "vm/test_cli.py", "vm/test_findings.py", "vm/test_report.py"),
     *("vm/test_planted_faults.py", "vm/test_table.py", "vm/test_pytest_plugin.py", "vm/test_needs.py"),
     *("vm/test_instants.py", "vm/test_minimal.py", "vm/test_bundles.py", "vm/test_synchrony.py", "vm/test_enough.py"),
     *("vm/test_synchrony_canaries.py", "vm/test_crash_in_recovery.py", "vm/test_ci_files.py", "vm/test_certify.py"),
