@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -16,6 +17,7 @@ import postcrash
 from postcrash.harness.errors import HarnessError, UsageError
 from postcrash.harness.files.output import QUIET, kept_evidence, say
 from postcrash.harness.files.places import STORE_DEFAULT
+from postcrash.harness.findings.last import forget_last
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.model.validation import unknown_name
@@ -49,6 +51,10 @@ _SECTIONS = {
 """The commands as `--help` arranges them: the module of harness/commands/, and the name in it."""
 SENTENCE_MAX = 10_000
 """The most characters of a command's first sentence, and of a line of a manual page: none is cut."""
+_SEEKING = {"gate", "merge"} | {
+    name for title, commands in _SECTIONS.items() if title.startswith("Judge") for name in commands
+}
+"""The commands that look for findings: if one fails, `last` must not stand for what an earlier one found."""
 _COMMANDS = {name: place for commands in _SECTIONS.values() for name, place in commands.items()}
 
 
@@ -88,8 +94,11 @@ class _Commands(click.Group):
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
-        except HarnessError as error:
-            if error.evidence.strip():
+        except Exception as error:
+            if context.invoked_subcommand in _SEEKING:
+                with suppress(HarnessError):
+                    forget_last(context.params["store"])
+            if isinstance(error, HarnessError) and error.evidence.strip():
                 error.add_note(kept_evidence(context.params["store"], error))
             raise
 

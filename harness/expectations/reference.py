@@ -51,6 +51,8 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
     elif name in (EXTERNAL_DURABILITY, EXTERNAL_ORDER):
         yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
     elif finding.reference_name:
+        if finding.compared is None:
+            raise UsageError(f"{finding.id}: nothing says on which build of {finding.reference_name} it was compared")
         base = recorded_base(session.store, finding)
         named = reference_named(session, finding.reference_name, target, how, base, compared=finding.compared)
         with DifferenceJudge(named) as judge:

@@ -2,10 +2,11 @@
 
 It is the finding that the last command which looked for findings in this store named first: `check`, `hunt`, `gate` and
 the others, `minimize` with the smallest workload, and each command that takes a bundle. If that command found nothing,
-`last` stands for nothing, so that nobody takes an old finding for an answer to a new question.
+or failed, `last` stands for nothing, so that nobody takes an old finding for an answer to a new question.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from pydantic import TypeAdapter
 
@@ -26,6 +27,12 @@ def keep_last(store: Store, ids: Iterable[str]) -> None:
     _file(store).change(lambda _: found)
 
 
+def forget_last(folder: Path) -> None:
+    """Have `last` stand for nothing in the store `folder`. Raises InfrastructureError."""
+    if (folder / FILE).is_file():
+        _kept_in(folder).change(lambda _: "")
+
+
 def id_named(store: Store, name: str) -> str:
     """The id that `last` stands for; any other name as it is. Raises NotInStoreError if `last` stands for nothing."""
     if name != LAST:
@@ -39,4 +46,8 @@ def id_named(store: Store, name: str) -> str:
 
 
 def _file(store: Store) -> KeptFile[str | None]:
-    return KeptFile(store.folder / FILE, _schema, lambda: None)
+    return _kept_in(store.folder)
+
+
+def _kept_in(folder: Path) -> KeptFile[str | None]:
+    return KeptFile(folder / FILE, _schema, lambda: None)

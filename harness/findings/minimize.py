@@ -115,7 +115,7 @@ def minimize(
 ) -> MinimalFinding:
     """Look for the smallest workload, with `plan` of `plan_of`.
 
-    In the store, `finding` is linked to the finding of that workload, if this was found on its kernel, too.
+    In the store, `finding` is linked to the finding of that workload, if this was found in a guest like its own.
     A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
     `is_like` must accept the finding. Each workload has at most as many findings as the plan's `findings_max`.
     Raises UsageError for a workload that runs programs, InfrastructureError if the finding's own workload does not
@@ -139,8 +139,8 @@ def minimize(
         is_cut_short = True
     smallest, found = list(search.found.items())[-1]
     found = replace(found, minimal=found.id)
-    # What another kernel shows is no smaller form of the finding.
-    if finding.is_on(plan.guest, plan.built):
+    # What another kernel shows, or the same one with other modules, is no smaller form of the finding.
+    if finding.guest == plan.guest:
         store.put_finding(replace(finding, minimal=found.id))
     store.put_finding(found)
     return MinimalFinding(found, smallest, search.tried, search.undecided, is_cut_short)

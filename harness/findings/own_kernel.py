@@ -8,6 +8,7 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.kernels.build import build_of
 from postcrash.harness.guests.kernels.by_content import kernels_here
+from postcrash.harness.guests.kernels.copies import copies
 from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, in_virtual_time
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import Finding
@@ -40,7 +41,9 @@ def why_gone(finding: Finding) -> str:
     if finding.built is None:
         return f"nothing says on which build of {finding.kernel} it was found"
     gone = f"the kernel that it was found on is not here any more: {finding.kernel} ({finding.built.told})"
-    alike = [kernel.name or INSTALLED for kernel in kernels_here(cache_folder()) if _is_linked_alike(kernel, finding)]
+    linked = [kernel for kernel in kernels_here(cache_folder()) if _is_linked_alike(kernel, finding)]
+    unnamed = copies(cache_folder())
+    alike = [kernel.name or INSTALLED for kernel in linked if kernel.name or kernel.path not in unnamed]
     return f"{gone}; {', '.join(alike)} has the same build id, in another file" if alike else gone
 
 

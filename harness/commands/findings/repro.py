@@ -58,7 +58,8 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     if flip:
         with Machine(session.settings) as machine:
             tried = flips(session, machine, finding)
-        session.store.put_finding(with_flips(finding, tried))
+        if finding.guest == session.guest():  # what another guest shows is nothing about the finding
+            session.store.put_finding(with_flips(finding, tried))
     unlike = unlike_found(finding, session)
     write_json(
         json_file,

@@ -138,7 +138,7 @@ def uml_version(path: Path) -> str:
     """What `PATH --version` says. Raises InfrastructureError if it does not answer with a version."""
     try:
         asked = subprocess.run(
-            [path, "--version"],
+            [path.absolute(), "--version"],  # a name without a folder would be looked for in PATH
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

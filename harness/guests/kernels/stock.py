@@ -71,8 +71,12 @@ class StockedKernel:
         return engine_for(self.path)
 
     def kernel(self, cache: Path) -> Kernel:
-        """The kernel with what runs it. Raises as `kernel_at`."""
-        return replace(kernel_at(self.path, self.modules, cache), name=self.name)
+        """The kernel with what runs it. Raises as `kernel_at`.
+
+        It is a copy, so that a kernel that takes its name meanwhile does not run in its place.
+        """
+        copy = kernel_copy(self.path, cache)
+        return replace(kernel_at(copy, self.modules, cache), given=self.path, name=self.name)
 
     def config(self) -> str | None:
         """Its configuration, from a file or from the kernel itself. None if it is not known."""

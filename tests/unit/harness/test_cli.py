@@ -1,12 +1,15 @@
 """The outermost command: its help shows every command once, and a name that is none is told with the nearest one."""
 
 import re
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from postcrash.harness.cli import cli
+from postcrash.harness.findings.last import id_named, keep_last
+from postcrash.reports.store.store import NotInStoreError, Store
 
 
 def test_the_help_shows_every_command_once_and_cuts_no_sentence() -> None:
@@ -28,6 +31,15 @@ def test_an_unknown_command_is_told_with_the_nearest_one(name: str, said: str) -
     ran = CliRunner().invoke(cli, [name])
     assert ran.exit_code == click.UsageError.exit_code
     assert f"Error: {said}" in ran.output
+
+
+def test_after_a_command_that_failed_last_is_no_older_finding(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    keep_last(store, ["f-0123456789abcdef"])
+    ran = CliRunner().invoke(cli, ["--store", str(store.folder), "check", "no-such.ops", "--target", "vfat"])
+    assert ran.exit_code
+    with pytest.raises(NotInStoreError, match="found nothing"):
+        id_named(store, "last")
 
 
 def test_an_unknown_option_is_no_command() -> None:

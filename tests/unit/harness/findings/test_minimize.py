@@ -46,15 +46,16 @@ def test_a_crash_within_recovery_does_not_become_one_crash(tmp_path: Path, monke
         minimize(within, asked, machine, store, nothing)
 
 
-@pytest.mark.parametrize(("content", "linked"), [("a", True), ("b", False)])
-def test_what_another_kernel_shows_is_not_linked_to_the_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, linked: bool
+@pytest.mark.parametrize(("guest", "linked"), [("there", True), ("other kernel or modules", False)])
+def test_what_another_guest_shows_is_not_linked_to_the_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guest: str, linked: bool
 ) -> None:
-    """A report would be about the smaller finding."""
+    """A report would be about the smaller finding. A kernel with other modules is another file system."""
     nothing: Any = None
-    asked = replace(plan(tmp_path), workload=parse_workload("creat a\n", "w"), built=KernelBuild(content * 64))
+    build = KernelBuild("a" * 64)
+    asked = replace(plan(tmp_path), workload=parse_workload("creat a\n", "w"), guest=guest, built=build)
     shown = found(asked, "it is gone", "r-0123456789abcdef")
-    sought = replace(shown, id="f-0123456789abcdef", built=KernelBuild("a" * 64))
+    sought = replace(shown, id="f-0123456789abcdef", guest="there", built=build)
     result = SimpleNamespace(rulings={}, findings=[shown])
     monkeypatch.setattr(module, "run_plan", lambda *_, **__: result)
     machine: Any = SimpleNamespace(twice=lambda run: run())

@@ -135,6 +135,16 @@ def test_a_kernel_in_a_file_has_its_folder(tmp_path: Path, monkeypatch: pytest.M
     assert 'kernels = ["./vmlinux"]' in text
 
 
+def test_a_kernel_is_not_compared_with_a_copy_of_itself(tmp_path: Path) -> None:
+    for name, content in {"own": b"kernel", "copy": b"kernel", "stock": b"other"}.items():
+        (tmp_path / name).write_bytes(content)
+    own, copy, stock = (Kernel(tmp_path / name, "6.1.176", None, Uml()) for name in ("own", "copy", "stock"))
+    here = session(*TARGETS_TRIED, kernel_name="own", kernel=own)
+    here.kernels_called = lambda name: iter([{"own": own, "6.1": copy, "stock": stock}[name]])
+    assert 'expect = "kernel:stock"' in first_file(here, tmp_path, "schema.json", ["stock"])
+    assert "compared" not in first_file(here, tmp_path, "schema.json", [])
+
+
 def test_a_kernel_is_not_compared_with_itself(tmp_path: Path) -> None:
     file = tmp_path / "postcrash.toml"
     here = session(*TARGETS_TRIED, kernel_name="b", kernel=STOCKED["b"])

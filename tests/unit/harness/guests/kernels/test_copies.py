@@ -42,11 +42,11 @@ def test_the_user_s_own_file_is_the_one_that_is_shown(tmp_path: Path, monkeypatc
     assert chosen.path.is_relative_to(tmp_path / "kernel-files")
 
 
-def test_a_kernel_of_the_stock_is_not_copied(tmp_path: Path) -> None:
+def test_a_kernel_of_the_stock_is_copied_too_because_it_can_be_replaced(tmp_path: Path) -> None:
     stocked = Stock(tmp_path).add("mine", KernelParts(uml(tmp_path / "linux"), None, None, "here"))
     chosen = choose_kernel("auto", "mine", tmp_path)
-    assert (chosen.path, chosen.given, chosen.known_as) == (stocked.path, None, stocked.path)
-    assert not (tmp_path / "kernel-files").exists()
+    assert (chosen.given, chosen.known_as, chosen.name) == (stocked.path, stocked.path, "mine")
+    assert chosen.path.parent.parent == tmp_path / "kernel-files"
 
 
 def test_the_same_content_has_one_copy(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from postcrash.harness.guests import engine
 from postcrash.harness.guests.kernels.config import missing_options
 from postcrash.harness.guests.kernels.debian import Suite
 from postcrash.harness.guests.kernels.kernel import image_version
-from postcrash.harness.guests.kernels.stock import KernelParts, Stock, choose_kernel, kernels_of
+from postcrash.harness.guests.kernels.stock import KernelParts, Stock, choose_kernel, kernels_of, version_of
 
 
 def image(path: Path, version: str = "6.99.1-test (me@here) #1 SMP") -> Path:
@@ -88,6 +88,26 @@ def test_a_kernel_takes_the_place_of_one_of_its_name_only_if_that_is_asked_for(c
     added = stock.add("mine", second, replaces=True)
     assert (added.version, added.path.read_bytes()[-6:], added.config()) == ("6.99.0", b"second", None)
     assert [path.name for path in (cache / "kernels").iterdir()] == ["mine"]
+
+
+def test_a_kernel_in_use_stays_what_it_was_when_another_takes_its_place(cache: Path, tmp_path: Path) -> None:
+    stock = Stock(cache)
+    stock.add("mine", KernelParts(uml(tmp_path / "linux", body=b"first"), None, None, "here"))
+    chosen = choose_kernel("auto", "mine", cache)
+    stock.add("mine", KernelParts(uml(tmp_path / "linux", body=b"second"), None, None, "there"), replaces=True)
+    assert chosen.path.read_bytes().endswith(b"first")
+    assert choose_kernel("auto", "mine", cache).path.read_bytes().endswith(b"second")
+
+
+def test_a_program_of_the_same_name_is_not_asked_for_the_version(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (elsewhere := tmp_path / "bin").mkdir()
+    uml(elsewhere / "linux", "5.0.0")
+    uml(tmp_path / "linux", "6.98.0")
+    monkeypatch.setenv("PATH", f"{elsewhere}:/bin")
+    monkeypatch.chdir(tmp_path)
+    assert version_of(Path("linux")) == "6.98.0"
 
 
 def test_a_kernel_that_is_removed_is_gone(cache: Path, tmp_path: Path) -> None:
