@@ -75,15 +75,22 @@ def judge_of(here: Here, checker: str, compared: ComparedWith | None = None) -> 
     image.write_bytes(b"image")
     here.store.keep_base(image, BASE)
     about = {"checker": checker, "reference_name": checker.removeprefix("same-as:"), "compared": compared}
-    finding: Any = SimpleNamespace(**about, recording=id, base=BASE, is_repaired=False)
+    finding: Any = SimpleNamespace(**about, id="f-0123456789abcdef", recording=id, base=BASE, is_repaired=False)
     with reference.judges_of(here, finding, TARGET, Exploration("cache")) as (judge,):
         assert isinstance(judge, DifferenceJudge)
         return judge
 
 
-def test_another_kernel_has_the_findings_own_base_image(here: Here) -> None:
-    plan = judge_of(here, "same-as:kernel:other").reference.plan
+def test_another_kernel_has_the_findings_own_base_image(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "same_kernel", lambda *_: SimpleNamespace(label="here", path=Path("here"), engine=None))
+    plan = judge_of(here, "same-as:kernel:other", compared()).reference.plan
     assert (plan.base, here.made) == (BaseImage(here.store.base_path(BASE), BASE), 0)
+
+
+def test_a_finding_that_does_not_say_what_it_was_compared_with_is_refused(here: Here) -> None:
+    """What the name stands for today may be another build, and would never show the difference."""
+    with pytest.raises(UsageError, match="nothing says on which build of kernel:other it was compared"):
+        judge_of(here, "same-as:kernel:other")
 
 
 def compared(target: str = "") -> ComparedWith:
@@ -112,7 +119,7 @@ def test_what_a_finding_was_compared_with_can_be_gone(here: Here, monkeypatch: p
 
 
 def test_another_target_has_a_base_image_of_its_own(here: Here) -> None:
-    plan = judge_of(here, "same-as:target:xfs").reference.plan
+    plan = judge_of(here, "same-as:target:xfs", compared(target_named("xfs").digest())).reference.plan
     assert (plan.target.name, plan.base.id, here.made) == ("xfs", "b-made-here", 1)
 
 
