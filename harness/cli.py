@@ -94,6 +94,8 @@ class _Commands(click.Group):
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
+        except (click.ClickException, click.exceptions.Exit):  # a wrong command line, or --help: nothing was looked for
+            raise
         except Exception as error:
             if context.invoked_subcommand in _SEEKING:
                 with suppress(HarnessError):

@@ -24,20 +24,20 @@ def keep_last(store: Store, ids: Iterable[str]) -> None:
     Raises InfrastructureError.
     """
     found = next(iter(ids), "")
-    _file(store).change(lambda _: found)
+    _file(store.folder).change(lambda _: found)
 
 
 def forget_last(folder: Path) -> None:
     """Have `last` stand for nothing in the store `folder`. Raises InfrastructureError."""
     if (folder / FILE).is_file():
-        _kept_in(folder).change(lambda _: "")
+        _file(folder).change(lambda _: "")
 
 
 def id_named(store: Store, name: str) -> str:
     """The id that `last` stands for; any other name as it is. Raises NotInStoreError if `last` stands for nothing."""
     if name != LAST:
         return name
-    found = _file(store).read()
+    found = _file(store.folder).read()
     if found is None:
         raise NotInStoreError(f"{store.folder}: no command has looked for findings here: there is no last one")
     if not found:
@@ -45,9 +45,5 @@ def id_named(store: Store, name: str) -> str:
     return found
 
 
-def _file(store: Store) -> KeptFile[str | None]:
-    return _kept_in(store.folder)
-
-
-def _kept_in(folder: Path) -> KeptFile[str | None]:
+def _file(folder: Path) -> KeptFile[str | None]:
     return KeptFile(folder / FILE, _schema, lambda: None)

@@ -54,7 +54,9 @@ def _is_linked_alike(kernel: Kernel, finding: Finding) -> bool:
 
 def is_found_on(finding: Finding, session: Session) -> bool:
     """Whether the session's kernel is the build that the finding was found on."""
-    return finding.is_on(session.guest(), session.build())
+    if finding.built is None:
+        return finding.guest == session.guest()
+    return finding.built.content == session.build().content
 
 
 def unlike_found(finding: Finding, session: Session) -> str:

@@ -8,7 +8,7 @@ from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.output import say
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.reproduce import Reproducer
-from postcrash.harness.guests.kernels.kernel import Kernel, kernel_at
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
@@ -102,12 +102,12 @@ class ScriptForms:
 
     def tried_on_others(self, own: Kernel) -> Iterator[ScriptTrial]:
         """Trials on the other kernels of the stock, newest first. The user is told why one is left out."""
-        cache, own_content = cache_folder(), content_digest(own.path)
-        for stocked in reversed(Stock(cache).all()):
+        own_content = content_digest(own.path)
+        for stocked in reversed(Stock(cache_folder()).all()):
             if content_digest(stocked.path) == own_content:
                 continue
             try:
-                kernel = kernel_at(stocked.path, stocked.modules, cache)
+                kernel = stocked.kernel(cache_folder())
                 if why := why_unsuitable(kernel, self.target):
                     say(f"{stocked.name} is left out: {why}")
                 else:

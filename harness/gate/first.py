@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.kernels.kernel import Kernel, image_version
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.session import Session
@@ -56,17 +55,11 @@ def _reference(session: Session, place: str | None, targets: Sequence[Target], s
         return ""
     for name in (series_of(ours.label), *reversed(stocked)):
         kernel = _called(session, name)
-        if kernel is None or _family(kernel) != _family(ours) or _is_same(kernel, ours):
+        if kernel is None or _family(kernel) != _family(ours):
             continue
-        if _runs(kernel, targets):
+        if session.build(kernel).content != session.build(ours).content and _runs(kernel, targets):
             return name
     return ""
-
-
-def _is_same(kernel: Kernel, other: Kernel) -> bool:
-    """Whether both are the same file, or equal ones."""
-    paths = kernel.path, other.path
-    return paths[0] == paths[1] or (all(map(Path.is_file, paths)) and len(set(map(content_digest, paths))) == 1)
 
 
 def _in_file(name: str, stocked: Sequence[str]) -> str:

@@ -175,12 +175,6 @@ class Finding:
         """Whether the guests were lost while they ran the workload: there is no crash state."""
         return not self.recover
 
-    def is_on(self, guest: str, built: KernelBuild | None) -> bool:
-        """Whether it was found on the kernel `built`, or on the guest with this digest if a build is not known."""
-        if self.built is None or built is None:
-            return self.guest == guest
-        return self.built.content == built.content
-
     @property
     def is_repaired(self) -> bool:
         """Whether a program ran before the mount."""

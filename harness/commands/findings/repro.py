@@ -54,13 +54,13 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
+    unlike = unlike_found(finding, session)
     tried: list[Flip] = []
     if flip:
         with Machine(session.settings) as machine:
             tried = flips(session, machine, finding)
-        if finding.guest == session.guest():  # what another guest shows is nothing about the finding
+        if not unlike:  # what another guest shows is nothing about the finding
             session.store.put_finding(with_flips(finding, tried))
-    unlike = unlike_found(finding, session)
     write_json(
         json_file,
         {"id": finding.id, "state": finding.state, "kernel": session.kernel.label, "unlike_found": unlike}

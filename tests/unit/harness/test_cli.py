@@ -42,5 +42,13 @@ def test_after_a_command_that_failed_last_is_no_older_finding(tmp_path: Path) ->
         id_named(store, "last")
 
 
+@pytest.mark.parametrize("words", [["check", "--help"], ["hunt", "--no-such-option"], ["gat"]])
+def test_help_and_a_wrong_command_line_look_for_nothing(tmp_path: Path, words: list[str]) -> None:
+    store = Store(tmp_path / "store")
+    keep_last(store, ["f-0123456789abcdef"])
+    CliRunner().invoke(cli, ["--store", str(store.folder), *words])
+    assert id_named(store, "last") == "f-0123456789abcdef"
+
+
 def test_an_unknown_option_is_no_command() -> None:
     assert "No such option" in CliRunner().invoke(cli, ["--stor", "x"]).output

@@ -11,6 +11,9 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.findings import trying
 from postcrash.harness.findings.reproduce import Reproducer
 from postcrash.harness.findings.trying import ScriptForms, ScriptTrial, told_of_others, told_of_script
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernels import stock
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.reports.script.shell_script import FlakeyCut, LogCut
 from postcrash.targets import target_named
@@ -88,7 +91,7 @@ def test_other_kernels_are_those_of_the_stock_newest_first(
     own = tmp_path / "own"
     own.write_text("6.1")
     monkeypatch.setattr(trying, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(trying, "kernel_at", kernel_at)
+    monkeypatch.setattr(stock, "kernel_at", kernel_at)
     monkeypatch.setattr(trying, "why_unsuitable", lambda kernel, _: "no ext4" if "5.10" in kernel.label else None)
     (tried,) = forms().tried_on_others(SimpleNamespace(path=own))  # type: ignore[arg-type]
     assert (tried.kernel, tried.is_without) == ("UML 6.12 (k-6.12)", True)
@@ -96,8 +99,8 @@ def test_other_kernels_are_those_of_the_stock_newest_first(
     assert left_out == ["postcrash: k-7.2 is left out: it needs a CPU", "postcrash: k-5.10 is left out: no ext4"]
 
 
-def kernel_at(path: Path, _modules: object, _cache: object) -> Any:
+def kernel_at(path: Path, _modules: object, _cache: object) -> Kernel:
     version = path.read_text()
     if version == "7.2":
         raise InfrastructureError("it needs a CPU")
-    return SimpleNamespace(label=f"UML {version}", path=path)
+    return Kernel(path, version, None, Uml())

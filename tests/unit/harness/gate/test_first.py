@@ -44,8 +44,11 @@ def session(*present: str, **how: Any) -> Any:
             raise UsageError(f"no kernel is called {name}")
         yield STOCKED.get(name, INSTALLED)
 
+    def build(kernel: Kernel) -> SimpleNamespace:
+        return SimpleNamespace(content=kernel.path.read_bytes() if kernel.path.is_file() else kernel.path)
+
     given = {"kernel": INSTALLED, "kernel_name": None, "engine": "auto", **how}
-    return SimpleNamespace(target=target_named, require=require, kernels_called=kernels_called, **given)
+    return SimpleNamespace(target=target_named, require=require, kernels_called=kernels_called, build=build, **given)
 
 
 @pytest.mark.parametrize("present", [TARGETS_TRIED, TARGETS_TRIED[1:2]])

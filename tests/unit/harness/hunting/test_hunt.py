@@ -1,7 +1,7 @@
 """What a hunt runs, what it takes from the store, and how findings are grouped. The machines only pretend."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from errno import EOPNOTSUPP
 from itertools import count, pairwise
@@ -282,18 +282,28 @@ def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -
     assert sum(result.undecided.values()) > 0
 
 
+class Unsure(Pretence):
+    """`left_open` says what judges cannot tell of a finished plan."""
+
+    def __init__(self, left_open: Callable[[FinishedPlan], dict[str, Ruling]]) -> None:
+        super().__init__(clean)
+        self._left_open = left_open
+
+    def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
+        for done in super().__call__(*asked, **more):
+            assert isinstance(done.result, Examination)
+            done.result.rulings |= self._left_open(done)
+            yield done
+
+
 def test_what_other_judges_leave_open_on_the_other_disk_counts_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Unsure(Pretence):
-        def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
-            for done in super().__call__(*asked, **more):
-                assert isinstance(done.result, Examination)
-                for name in ("a", "b") if done.plan.how.held else ("a",):
-                    done.result.rulings[name] = Ruling(Verdict.UNDECIDED, relevant=True, reason="cannot tell")
-                yield done
+    def left_open(done: FinishedPlan) -> dict[str, Ruling]:
+        names = ("a", "b") if done.plan.how.held else ("a",)
+        return {name: Ruling(Verdict.UNDECIDED, relevant=True, reason="cannot tell") for name in names}
 
-    monkeypatch.setattr(hunts, "examine_all", Unsure(clean))
+    monkeypatch.setattr(hunts, "examine_all", Unsure(left_open))
     result = run_hunt(
         Selection(SPACE, disks=(None, 1), sample=3),
         walks(tmp_path),
@@ -309,17 +319,13 @@ def test_what_is_undecided_is_told_as_it_was_said_of_the_smallest_workload(
 ) -> None:
     """Numbers make no other question. Which crash interval was covered how far is not told at all."""
 
-    class Unsure(Pretence):
-        def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
-            for done in super().__call__(*asked, **more):
-                assert isinstance(done.result, Examination)
-                ruling = Ruling()
-                ruling.undecided(f"operation {1000 - done.number}: cannot tell")
-                ruling.undecided(f"crash interval {done.number}: 1 of 2^{done.number} crash states; too large")
-                done.result.rulings = {"a": ruling}
-                yield done
+    def left_open(done: FinishedPlan) -> dict[str, Ruling]:
+        ruling = Ruling()
+        ruling.undecided(f"operation {1000 - done.number}: cannot tell")
+        ruling.undecided(f"crash interval {done.number}: 1 of 2^{done.number} crash states; too large")
+        return {"a": ruling}
 
-    monkeypatch.setattr(hunts, "examine_all", Unsure(clean))
+    monkeypatch.setattr(hunts, "examine_all", Unsure(left_open))
     result = run_hunt(Selection(SPACE, sample=9), walks(tmp_path), CREW, Store(tmp_path / "store"), Silent())
     first, second = result.open_questions()
     assert (first.pattern, first.workloads) == ("operation N: cannot tell", 9)
