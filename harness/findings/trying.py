@@ -59,9 +59,12 @@ def told_of_script(trial: ScriptTrial) -> str:
     return f"This script was tried on {trial.kernel}{others}, and did not show it: {'; '.join([ended, *last])}."
 
 
-def told_of_others(trials: Sequence[ScriptTrial]) -> Iterator[str]:
-    """What came of the script on other kernels, newest first: a line each, and which one is the last without it."""
-    for trial in trials:
+def told_of_others(own: ScriptTrial, others: Sequence[ScriptTrial]) -> Iterator[str]:
+    """What came of the script on other kernels, newest first: a line each, and which one is the last without it.
+
+    If the script does not show the violation on the finding's `own` kernel, no kernel can be said to be without it.
+    """
+    for trial in others:
         forms = f"{len(trial.codes)} forms of the script, once each"
         if trial.reproducer.shown:
             yield f"{trial.kernel}: the script shows it"
@@ -69,7 +72,7 @@ def told_of_others(trials: Sequence[ScriptTrial]) -> Iterator[str]:
             yield f"{trial.kernel}: not shown by {forms}"
         else:
             yield f"{trial.kernel}: not known. {trial.failed} of {forms}, failed"
-    last = next((trial for trial in trials if trial.is_without), None)
+    last = next((trial for trial in others if trial.is_without and own.reproducer.shown), None)
     if last is not None:
         yield f"the last of these kernels on which no script shows it: {last.kernel}"
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.files.places import STORE_DEFAULT
 from postcrash.harness.guests.kernels.kernel import find_kernel, uml_version
 from postcrash.model import ExitCode
+from postcrash.reports.store.store import Store
 
 from .command import one_line, postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
@@ -66,6 +68,10 @@ def test_a_finding_takes_its_own_kernel_whatever_its_name_stands_for_now(tmp_pat
     assert (again.returncode, json.loads(again.stdout)["unlike_found"]) == (ExitCode.VIOLATED, "")
     smallest = run("minimize", finding["id"], "--json", "-")
     assert smallest.returncode == ExitCode.VIOLATED, smallest.stderr
+    kept = Store(tmp_path / STORE_DEFAULT).finding(finding["id"])
+    flipped = run("repro", finding["id"], "--flip", "--kernel", str(mine), "--json", "-")
+    assert json.loads(flipped.stdout)["unlike_found"].startswith("another kernel: ")
+    assert Store(tmp_path / STORE_DEFAULT).finding(finding["id"]) == kept
     mended = run("minimize", finding["id"], "--fresh", "--kernel", str(mine))
     assert "another kernel: it was found on UML" in mended.stderr
     assert "does not break durability any more" in mended.stderr

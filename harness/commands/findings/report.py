@@ -178,4 +178,4 @@ def _reproducer(
     others = list(forms.tried_on_others(session.kernel)) if is_tried_on_others else []
     unlike, told = unlike_found(shown, session), told_of_script(trial)
     told = f"{told} This was {unlike}." if unlike else told
-    return _Reproduction(trial.reproducer, told, tuple(told_of_others(others)))
+    return _Reproduction(trial.reproducer, told, tuple(told_of_others(trial, others)))

@@ -67,8 +67,11 @@ def trial(name: str, *codes: int | None) -> ScriptTrial:
     return ScriptTrial(name, shown, codes)
 
 
+SHOWN = trial("own", 1)
+
+
 def test_a_kernel_is_without_it_only_if_each_form_came_to_its_end() -> None:
-    told = list(told_of_others([trial("D", 0, 1), trial("C", 0, None), trial("B", 0, 0), trial("A", 0, 0)]))
+    told = list(told_of_others(SHOWN, [trial("D", 0, 1), trial("C", 0, None), trial("B", 0, 0), trial("A", 0, 0)]))
     assert told == [
         "D: the script shows it",
         "C: not known. 1 of 2 forms of the script, once each, failed",
@@ -76,7 +79,14 @@ def test_a_kernel_is_without_it_only_if_each_form_came_to_its_end() -> None:
         "A: not shown by 2 forms of the script, once each",
         "the last of these kernels on which no script shows it: B",
     ]
-    assert list(told_of_others([trial("C", None)])) == ["C: not known. 1 of 1 forms of the script, once each, failed"]
+    assert list(told_of_others(SHOWN, [trial("C", None)])) == [
+        "C: not known. 1 of 1 forms of the script, once each, failed"
+    ]
+
+
+def test_no_kernel_is_without_what_the_script_does_not_show_on_the_findings_own_kernel() -> None:
+    told = list(told_of_others(trial("own", 0, 0), [trial("B", 0, 0)]))
+    assert told == ["B: not shown by 2 forms of the script, once each"]
 
 
 def test_other_kernels_are_those_of_the_stock_newest_first(
