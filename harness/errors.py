@@ -6,6 +6,7 @@ from errno import EINVAL, ENODEV, ENOSYS, EOPNOTSUPP, EPERM, errorcode
 
 from postcrash.harness.wire import Message
 from postcrash.model import ExitCode
+from postcrash.model.operation import Variant
 from postcrash.reports.consoles import Casualty
 
 _UNSUPPORTED = {
@@ -109,6 +110,8 @@ class OperationFailedError(UsageError):
         self.errno = errno
         self.number = number
         """The number of the operation in its workload."""
+        self.variant: Variant = ()
+        """What failed, without names (`Operation.variant`)."""
         self.unlike = ""
         """What the reference of a comparison does instead; empty if the same happens there, or nothing is compared."""
 

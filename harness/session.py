@@ -129,6 +129,12 @@ class Session:
         other.kernel, other.store = kernel, self.store
         return other
 
+    def with_targets(self, targets: Iterable[Target | None]) -> "Session":
+        """The same session, whose guests have what these targets need besides the catalogue's, and no others."""
+        other = self.on(self.kernel)
+        other._own = [target for target in dict.fromkeys(targets) if target is not None and target not in TARGETS]
+        return other
+
     def guest(self, kernel: Kernel | None = None) -> str:
         """The digest of guests with `kernel` or the session's kernel. It tells results and findings apart."""
         kernel = kernel or self.kernel

@@ -289,6 +289,10 @@ def words_where(is_so: Callable[[Form], object]) -> tuple[str, ...]:
     return tuple(form.word for form in FORMS.values() if is_so(form))
 
 
+Variant = tuple[str | int | bool, ...]
+"""A word, whether it has a handle, and its arguments but those that are names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation of a workload.
@@ -349,6 +353,12 @@ class Operation:
             value: str | int | None = getattr(self, argument.field)
             if value is not None:
                 yield argument, value
+
+    @property
+    def variant(self) -> Variant:
+        """The operation without its names: what a file system has or lacks, whatever its files are called."""
+        named = (*PATHS, Kind.TARGET)
+        return (self.word, self.is_held, *(value for argument, value in self.arguments if argument.kind not in named))
 
     def to_wire(self) -> dict[str, str | int]:
         """The object that the agent gets; docs/formats.md, "Workload, as sent to the agent"."""

@@ -85,7 +85,7 @@ class BundleParts:
 
 
 def _target(recorded: Json, finding: Finding) -> Target:
-    target = described_target(recorded, finding)
+    target = described_target(recorded, finding.id)
     if target is None:
         raise RefusedError("its recording does not describe its target")
     return target

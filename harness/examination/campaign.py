@@ -3,7 +3,8 @@
 import hashlib
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +22,7 @@ from postcrash.harness.examination.judging import OpinionMemo
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.machine import Machine, MachineSettings
@@ -113,6 +115,7 @@ def run_campaign(
     monotonic clock reaches `until` is undecided, too.
     """
     results: dict[int, Examination] = {}
+    lacking: dict[int, OperationFailedError] = {}
     todo: list[tuple[int, Plan]] = []
     for i, plan in enumerate(plans):
         known = None if fresh else _known(plan, store)
@@ -126,13 +129,31 @@ def run_campaign(
             keep(done, store)
             results[done.number] = done.result
         elif done.result.is_unsupported:
+            lacking[done.number] = done.result
             results[done.number] = unsupported(done.plan, done.result)
         elif failures:
             results[done.number] = not_run(done.plan, str(done.result))
         else:
             raise done.result
         progress.finished(done.plan, results[done.number])
+    for number, why in _not_lacking(plans, results, lacking).items():
+        results[number] = not_run(plans[number], why)
     return [results[i] if i in results else not_run(plan, "it was not run: --time") for i, plan in enumerate(plans)]
+
+
+def _not_lacking(
+    plans: Sequence[Plan], results: Mapping[int, Examination], lacking: Mapping[int, OperationFailedError]
+) -> dict[int, str]:
+    """Of the plans whose target seems to lack an operation, those whose operation ran in another plan, and why not."""
+    support: defaultdict[str, Support] = defaultdict(Support)
+    for number, result in results.items():
+        if result.recording:
+            support[plans[number].target.name].ran(plans[number].workload)
+    return {
+        number: f"{error}, but {WORKS_ELSEWHERE}"
+        for number, error in lacking.items()
+        if support[plans[number].target.name].has(error.variant)
+    }
 
 
 def _batches(todo: Iterable[tuple[int, Plan]], until: float | None) -> Iterator["Batch"]:

@@ -32,9 +32,12 @@ def _metadata(store: Store, finding: Finding) -> Json:
 
     Raises StoreError if the recording is not in the store, and UsageError if it is damaged.
     """
-    path = store.recording_path(state_below(finding) or finding.recording)
+    return _metadata_of(store, state_below(finding) or finding.recording)
+
+
+def _metadata_of(store: Store, recording: str) -> Json:
     try:
-        return dict(json.loads(Recording(path).metadata))
+        return dict(json.loads(Recording(store.recording_path(recording)).metadata))
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
 
@@ -50,17 +53,25 @@ def recorded_target(store: Store, finding: Finding) -> Target | None:
     Raises UsageError if the recording or the description is damaged.
     """
     try:
-        return described_target(_metadata(store, finding), finding)
+        return described_target(_metadata(store, finding), finding.id)
     except NotInStoreError:
         return None
 
 
-def described_target(recorded: Json, finding: Finding) -> Target | None:
-    """The target that the metadata of a finding's recording describe. None if they do not. Raises UsageError."""
+def target_of_recording(store: Store, recording: str) -> Target | None:
+    """The target that a recording describes. Otherwise as `recorded_target`."""
+    try:
+        return described_target(_metadata_of(store, recording), recording)
+    except NotInStoreError:
+        return None
+
+
+def described_target(recorded: Json, id: str) -> Target | None:
+    """The target that the metadata of a recording describe, None if they do not. Raises UsageError, which has `id`."""
     if _FIELDS not in recorded:
         return None
     try:
-        return target_of(recorded[_FIELDS], f"the recording of {finding.id}")
+        return target_of(recorded[_FIELDS], f"the recording of {id}")
     except TargetFileError as error:
         raise UsageError(str(error)) from None
 

@@ -357,9 +357,11 @@ def _failure(ran: Workload, failure: FailedOperation, fstype: str, output: Guest
     name = errno_name(failure.errno)
     message = f"{ran.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {fstype}"
     word = " ".join(filter(None, (failed.word, failed.mode)))
-    return OperationFailedError(
+    error = OperationFailedError(
         _with_last(message, output), word, failure.errno, failure.operation, evidence=output.log
     )
+    error.variant = failed.variant
+    return error
 
 
 def _expected(kind: type[M], event: Message) -> M:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from postcrash.harness.budget import is_over
 from postcrash.harness.errors import OperationFailedError, errno_name, is_unsupported
@@ -30,12 +30,14 @@ from postcrash.harness.examination.campaign import (
 from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS, Examination
+from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.files.places import quick_folder
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.model import Workload
+from postcrash.model.operation import Variant
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -98,8 +100,11 @@ class Hunt(ABC, Generic[Selected]):
         self._findings: list[Finding] = []
         self._told: dict[int, set[object]] = {}
         """What was counted already for each workload that has not been run on all disks."""
-        self._lacking: dict[int, list[str]] = {}
+        self._lacking: dict[int, list[tuple[str, Variant]]] = {}
         """What the file system lacks for each workload that has not been run on all disks."""
+        self._all_lacking: Counter[tuple[str, Variant]] = Counter()
+        """The same for all others, with the number of workloads."""
+        self._support = Support()
         self._noted: set[tuple[str, int]] = set()
         """Operations that failed, with their errno."""
         self._disks_done: Counter[int] = Counter()
@@ -135,6 +140,7 @@ class Hunt(ABC, Generic[Selected]):
         finally:
             self._flush()
         self._end()
+        self._tell_failures_apart()
         self._hunted.not_run = self._not_run()
         return self._hunted
 
@@ -195,7 +201,7 @@ class Hunt(ABC, Generic[Selected]):
 
     def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
-            failed = {name: getattr(done.result, name) for name in ("operation", "errno", "unlike")}
+            failed = {name: getattr(done.result, name) for name in ("operation", "errno", "variant", "unlike")}
             self._note_failure(done.result)
             if done.result.is_unsupported:  # what fails otherwise is tried again in a later run
                 self._batch[key_of(done.plan)] = {"lacking": failed, "findings": [], "certificates": []}
@@ -233,11 +239,11 @@ class Hunt(ABC, Generic[Selected]):
             console = f"; {kept_evidence(self._store.folder, failed)}" if failed.evidence else ""
             self._hunted.notes.append(f"{failed}{console}")
 
-    def _refused(self, number: int, operation: str, errno: int, unlike: str) -> None:
+    def _refused(self, number: int, operation: str, errno: int, variant: Iterable[Any], unlike: str) -> None:
         said = f"{operation} fails with {errno_name(errno)}" + f", but {unlike}" * bool(unlike)
         if self._is_first(f"refused: {said}", number):
             if is_unsupported(operation, errno) and not unlike:
-                self._lacking.setdefault(number, []).append(said)
+                self._lacking.setdefault(number, []).append((said, tuple(variant)))
             else:
                 self._hunted.refused[said] += 1
         if self._is_first(_REFUSED, number):
@@ -246,6 +252,7 @@ class Hunt(ABC, Generic[Selected]):
     def _count(self, number: int, plan: Plan, result: Examination) -> None:
         if self._is_first(_RUN, number):
             self._progress.finished(plan, result)
+            self._support.ran(plan.workload)
         self._hunted.counts.update({name: getattr(result, name) for name in _COUNTS})
         self._hunted.notes += result.notes
         for name, ruling in result.rulings.items():
@@ -280,11 +287,20 @@ class Hunt(ABC, Generic[Selected]):
 
     def _count_lacking(self, number: int, *, is_run: bool) -> None:
         """Count what the file system lacks for a workload. If it ran on another disk, it lacks nothing there."""
-        for said in self._lacking.pop(number, ()):
+        for said, variant in self._lacking.pop(number, ()):
             if is_run:
                 self._hunted.refused[f"{said} on one disk only"] += 1
             else:
                 self._hunted.lacking[said] += 1
+                self._all_lacking[said, variant] += 1
+
+    def _tell_failures_apart(self) -> None:
+        """Count workloads as refused if the operation that seemed to be lacking ran in another workload."""
+        for (said, variant), count in self._all_lacking.items():
+            if self._support.has(variant):
+                self._hunted.lacking[said] -= count
+                self._hunted.refused[f"{said}, but {WORKS_ELSEWHERE}"] += count
+        self._hunted.lacking = +self._hunted.lacking
 
     def _flush(self) -> None:
         if self._batch:

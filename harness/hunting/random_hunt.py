@@ -22,6 +22,8 @@ from postcrash.workloads import Draft, Grammar, Pool
 
 TRIES_MAX = 100
 """The most drafts that are drawn to find one workload that is new and that the file system can run."""
+REFUSALS = 3
+"""An operation that was refused in so many workloads is not drawn again. Fewer could be a bug that shows sometimes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,10 @@ class RandomHunt(Hunt[RandomSelection]):
         return None
 
     def _lacks(self, workload: Workload) -> bool:
-        """Whether the workload has an operation that the file system refused in another workload."""
+        """Whether the workload has an operation that the file system refused often enough."""
         words = {" ".join(filter(None, (operation.word, operation.mode))) for operation in workload.operations}
-        return any(said.startswith(f"{word} fails with ") for said in self._hunted.lacking for word in words)
+        refused = {said for said, count in self._hunted.lacking.items() if count >= REFUSALS}
+        return any(said.startswith(f"{word} fails with ") for said in refused for word in words)
 
     def _workload(self, number: int, draft: Draft) -> Workload:
         return draft.workload(f"random-{self._selection.seed}-{number}", self._selection.grammar)

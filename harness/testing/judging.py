@@ -14,6 +14,7 @@ from postcrash.harness.errors import OperationFailedError, UsageError
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.support import WORKS_ELSEWHERE
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.testing.rig import Case, Rig, fail
@@ -67,15 +68,27 @@ def _judges(rig: Rig, case: Case, expected: Expectation) -> tuple[Judge, ...]:
 
 
 def _examined(rig: Rig, plan: Plan, *, fresh: bool = False) -> Examination:
-    """The result. The test is skipped if the file system lacks an operation, on both kernels if two are compared."""
+    """The result. The test is skipped if the file system lacks an operation, on both kernels if two are compared.
+
+    It lacks none that ran in any test. Raises UsageError.
+    """
+    support = rig.support[plan.target.name]
     try:
-        return rig.examine(plan, fresh=fresh)
+        result = rig.examine(plan, fresh=fresh)
     except OperationFailedError as error:
-        if error.is_unsupported and not error.unlike:
-            pytest.skip(f"{plan.target.name} on {plan.kernel} does not support {error.operation}: {error}")
         if error.unlike:
             raise UsageError(f"{error}, but {error.unlike}") from error
-        raise
+        if not error.is_unsupported:
+            raise
+        support.refused(error.variant)
+        if support.has(error.variant):
+            raise UsageError(f"{error}, but {WORKS_ELSEWHERE}") from error
+        pytest.skip(f"{plan.target.name} on {plan.kernel} does not support {error.operation}: {error}")
+    known = support.contradictions
+    support.ran(plan.workload)
+    for word, *_ in support.contradictions - known:
+        raise UsageError(f"{word} works here on {plan.target.name}, but a test was skipped because it failed there")
+    return result
 
 
 def _why_untested(case: Case, plan: Plan, result: Examination) -> str:

@@ -1,5 +1,6 @@
 """What all tests of one process share: what was asked for, the store, and one machine."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.support import Support
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.guests.machine import MachineSettings
@@ -58,6 +60,8 @@ class Rig:
     def __init__(self, options: Options) -> None:
         allow_large_numbers()  # counts of crash states are exact
         self.options = options
+        self.support: defaultdict[str, Support] = defaultdict(Support)
+        """What each target has and lacks, as far as the tests have shown."""
         self._machine: Spare | None = None
         self.session = Session(options.store, kernel_name=options.kernel)
         with _usage_errors():

@@ -58,6 +58,7 @@ while ($entries--) {{
     for (@lost) {{ my ($first, $count) = split /\+/; $old{{$_}} = get(*D, $first * 512, $count * 512) }}
 }}
 die "the log has no mark\n" unless defined $seen;
+die "this kernel sent $seen flushes after the mark, and not $flushes\n" if $seen < $flushes;
 /\d+/ and put($& * 512, $old{{$_}}) for keys %old;
 close D or die $!;
 EOF

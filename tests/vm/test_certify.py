@@ -56,3 +56,16 @@ def test_an_unknown_recording_is_one_clear_line(checked: Path) -> None:
     result = postcrash(checked, "certify", "r-0000000000000000")
     assert result.returncode == 4
     assert result.stderr.strip() == "postcrash: the store has no certificate of a recording 'r-0000000000000000'"
+
+
+def test_certificates_of_a_target_of_ones_own_are_checked(tmp_path: Path) -> None:
+    """Its guests have one more program in them, which the recording names."""
+    for name in "logfs.py", "logfs.toml":
+        (tmp_path / name).write_text((ROOT / "examples/logfs" / name).read_text())
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "w.ops").write_text("creat a\nfsync a\n")
+    ran = postcrash(tmp_path, "check", "w.ops", "--target", "logfs.toml", "--judge", "durability", "--json", "-")
+    assert json.loads(ran.stdout)["recording"]
+    result = postcrash(tmp_path, "certify", "--samples", "5", "--json", "-")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout) == {"samples": 5, "confirmed": 5, "wrong": []}

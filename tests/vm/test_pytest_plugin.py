@@ -88,6 +88,32 @@ def test_an_operation_that_is_not_there_is_skipped(project: pytest.Pytester) -> 
     ran.stdout.fnmatch_lines(["SKIPPED*vfat on * does not support link*"])
 
 
+def test_an_operation_that_works_in_another_test_is_no_reason_to_skip(project: pytest.Pytester) -> None:
+    """A file system that refuses links of empty files as if it had no links at all."""
+    example = ROOT / "examples/logfs"
+    program = (example / "logfs.py").read_text()
+    assert program.count("    def unlink(") == 1
+    link = """    def link(self, new, old):
+        if not self.tree[old]:
+            raise FuseOSError(errno.EPERM)
+        return self.change("create", new)
+
+"""
+    (project.path / "logfs.py").write_text(program.replace("    def unlink(", f"{link}    def unlink("))
+    (project.path / "logfs.py").chmod(0o755)
+    (project.path / "mine.toml").write_text((example / "logfs.toml").read_text())
+    texts = {"1-empty": "creat a\nlink a b\n", "2-full": "creat a\nappend a 4096\nlink a b\n"}
+    project.makefile(".ops", **texts)
+    ran = run(project, "--postcrash-target", "mine.toml", "--postcrash-budget", "1")
+    ran.assert_outcomes(skipped=1, failed=1)
+    assert "link works here on logfs, but a test was skipped because it failed there" in ran.stdout.str()
+    for name, first in ("1-empty", "2"), ("2-full", "1"):
+        (project.path / f"{name}.ops").rename(project.path / f"{first}.ops")
+    ran = run(project, "--postcrash-target", "mine.toml", "--postcrash-budget", "1")
+    ran.assert_outcomes(failed=2)
+    assert "but it works in another workload" in ran.stdout.str()
+
+
 def test_an_operation_that_only_the_reference_has_is_no_reason_to_skip(project: pytest.Pytester) -> None:
     project.makefile(".ops", shift="creat a\nappend a 8192\nfallocate a insert-range 0 4096\nsync\n")
     ran = run(project, "--postcrash-target", "ext3-ordered", "--postcrash-expect", "target:ext4-current")

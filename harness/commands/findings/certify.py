@@ -11,6 +11,7 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.certified_run import CertifiedRun, certified_runs
 from postcrash.harness.examination.certify import Trial
 from postcrash.harness.examination.certify import certify as run
+from postcrash.harness.examination.recorded import target_of_recording
 from postcrash.harness.files.output import say, write_json
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.session import Session
@@ -69,11 +70,26 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
 
 def _sessions(session: Session, runs: list[CertifiedRun]) -> dict[str, Session]:
     """For the guests of the runs that can be made here, a session on their kernel; with --kernel, on that one only."""
-    if session.kernel_name is not None:
-        return {session.guest(): session}
-    made_on = {run.guest: run.kernel for run in runs if run.guest}
-    found = {guest: session.same_kernel(kernel, guest, None) for guest, kernel in made_on.items()}
-    return {guest: session.on(kernel) for guest, kernel in found.items() if kernel is not None}
+    found: dict[str, Session] = {}
+    for guest, made in _by_guest(runs).items():
+        recorded = dict.fromkeys(run.recording for run in made)
+        same = session.with_targets(target_of_recording(session.store, recording) for recording in recorded)
+        if session.kernel_name is not None:
+            kernel = same.kernel if same.guest() == guest else None
+        else:
+            kernel = same.same_kernel(made[0].kernel, guest, None)
+        if kernel is not None:
+            found[guest] = same.on(kernel)
+    return found
+
+
+def _by_guest(runs: list[CertifiedRun]) -> dict[str, list[CertifiedRun]]:
+    """The runs whose guest is known, oldest first."""
+    found: dict[str, list[CertifiedRun]] = {}
+    for made in runs:
+        if made.guest:
+            found.setdefault(made.guest, []).append(made)
+    return found
 
 
 def _made_elsewhere(kernels: list[str], session: Session) -> str:

@@ -12,7 +12,7 @@ from postcrash.harness.commands.findings.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
-from postcrash.harness.findings.fstests import fstests_test
+from postcrash.harness.findings.fstests import WrittenTest, fstests_test
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.findings.recipients import recipients
@@ -112,13 +112,18 @@ def report(
     target = session.target_of(finding)
     to = recipients(tree, target.fstype) if tree is not None else ()
     shown = finding_to_show(finding, target)
+    if name is not None:  # it may be that there can be none
+        _fstests(session, shown, target, name, None)
     tried = _reproducer(session, shown, target, times if is_tried else 0, is_tried_on_others)
     if script_file is not None:
         if tried.form is None:
             raise UsageError(tried.told)
         write_text(script_file, tried.form.text)
     if fstests_file is not None and name is not None:
-        _write_fstests(session, shown, target, fstests_file, name, tried.form)
+        test = _fstests(session, shown, target, name, tried.form)
+        write_text(fstests_file, test.text)
+        write_text(f"{fstests_file}.out", test.golden)
+        Path(fstests_file).chmod(0o755)
     states, text = violating_states(session.store, shown), tried.form.text if tried.form else ""
     said = Mail(statement_of(finding), states, tried.told, text, tried.others, to)
     write_text(output, mail(finding, finding.explanation, target, said))
@@ -132,26 +137,16 @@ def _name_of_test(file: str) -> str:
     return name
 
 
-def _write_fstests(
-    session: Session, finding: Finding, target: Target, file: str, name: str, tried: Reproducer | None
-) -> None:
-    statement = statement_of(finding)
+def _fstests(session: Session, finding: Finding, target: Target, name: str, tried: Reproducer | None) -> WrittenTest:
+    """The test of that name, which says how it went if it was `tried`. Raises UsageError if there can be none."""
     kernel = session.kernel.label if tried is not None and tried.codes else finding.kernel
+    statement = statement_of(finding)
     try:
-        test = fstests_test(
-            session.store,
-            finding,
-            target=target,
-            name=name,
-            statement=statement,
-            tried=tried,
-            kernel=kernel,
+        return fstests_test(
+            session.store, finding, target=target, name=name, statement=statement, tried=tried, kernel=kernel
         )
     except NoCommandError as error:
         raise UsageError(f"{finding.id}: there is no test of fstests: {error}") from error
-    write_text(file, test.text)
-    write_text(f"{file}.out", test.golden)
-    Path(file).chmod(0o755)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.kernels.config import config_of, missing_options
 from postcrash.harness.guests.kernels.copies import kernel_copy
 from postcrash.harness.guests.kernels.kernel import (
+    INSTALLED,
     UML_MODULES,
     Kernel,
     find_kernel,
@@ -125,6 +126,8 @@ class Stock:
         """
         if not _NAME.fullmatch(name):
             raise UsageError(f"a kernel cannot be called {name!r}: letters, digits and . + _ - are allowed")
+        if name == INSTALLED:
+            raise UsageError(f"a kernel cannot be called {name!r}: that is the one that the package installed")
         if self.named(name) and not replaces:
             raise UsageError(
                 f"a kernel is called {name!r} already: --replace puts the new one in its place, "
@@ -257,7 +260,7 @@ def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:
         known = ", ".join(kernel.name for kernel in Stock(cache).all()) or "none"
         raise UsageError(
             f"no kernel of version {name} is here for --engine {engine} (postcrash kernels list: {known}); "
-            "Debian's suites have others: postcrash kernels fetch user-mode-linux --suite SUITE"
+            "Debian's suites have others: postcrash kernels list --suite sid"
         )
     for kernel in stocked:
         yield kernel.kernel(cache)

@@ -2,14 +2,17 @@
 
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from errno import EPERM
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination import campaign
-from postcrash.harness.examination.campaign import Crew, run_campaign
+from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan, run_campaign
 from postcrash.harness.examination.judges import INSTANT, Opinion, judges_named
 from postcrash.harness.examination.recording import CRASH_DISK
 from postcrash.harness.examination.result import Examination
@@ -106,3 +109,32 @@ def test_a_campaign_that_ends_stops_the_run_on_the_reference(tmp_path: Path, mon
     monkeypatch.setattr(campaign, "_LAST_OPINION_S", None)
     assert ends_while_busy(judge, tmp_path, monkeypatch).notes == [NO_TIME]
     assert judge.is_over.is_set()
+
+
+def test_what_works_in_another_plan_is_not_lacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel refuses every link of `a`, and runs one of `b`: it has links, and refuses to make some."""
+
+    def examined(todo: Iterable[Batch], *_: object) -> Iterator[FinishedPlan]:
+        for number, each in chain.from_iterable(todo):
+            refused = next((op for op in each.workload.operations if str(op).startswith(("link a", "symlink"))), None)
+            if refused is None:
+                yield FinishedPlan(number, each, tmp_path, Examination(recording="r-1"))
+                continue
+            error = OperationFailedError("it failed", refused.word, EPERM)
+            error.variant = refused.variant
+            yield FinishedPlan(number, each, tmp_path, error)
+
+    texts = ("creat a\nlink a c\n", "creat b\nlink b c\n", "symlink x a\n")
+    monkeypatch.setattr(campaign, "examine_all", examined)
+    monkeypatch.setattr(campaign, "keep", lambda *_: None)
+    target = target_named("ext4-current")
+    plans = [
+        pretended_plan(tmp_path, target, parse_workload(text, "w"), judges=judges_named(["mounts"])) for text in texts
+    ]
+    store = Store(tmp_path / ".postcrash")
+    with TerminalProgress(3) as progress:
+        sometimes, ran, never = run_campaign(plans, NO_CREW, store, progress, fresh=True)
+    store.close()
+    assert (sometimes.unsupported, sometimes.notes) == ("", ["it failed, but it works in another workload"])
+    assert {ruling.verdict for ruling in sometimes.rulings.values()} == {Verdict.UNDECIDED}
+    assert (ran.recording, never.unsupported) == ("r-1", "symlink")

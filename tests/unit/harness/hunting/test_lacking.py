@@ -11,6 +11,7 @@ from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, Workload
+from postcrash.model.operation import Variant
 from postcrash.reports.store.store import Store
 
 from .pretence import CREW, SPACE, Pretence, Run, Silent, walks
@@ -83,3 +84,21 @@ def test_another_failure_on_the_other_disk_is_not_forgotten(tmp_path: Path, monk
         Silent(),
     )
     assert (result.verdict, dict(result.refused)) == (Verdict.UNDECIDED, {"fallocate fails with EIO": 1})
+
+
+def test_what_works_in_another_workload_is_not_lacking(run: Run) -> None:
+    """Only the first workload with a link is refused: some kernel refuses links of some files by mistake."""
+
+    def refuses(workload: Workload) -> list[str] | OperationFailedError:
+        linking = next((operation for operation in workload.operations if operation.word == "link"), None)
+        if linking is None or refused.setdefault(linking.variant, workload.name) != workload.name:
+            return []
+        error = OperationFailedError("no", "link", EPERM)
+        error.variant = linking.variant
+        return error
+
+    refused = dict[Variant, str]()
+    for _ in "run", "known":
+        result, _ = run(refuses, symmetry=False)
+        assert (result.verdict, dict(result.lacking)) == (Verdict.UNDECIDED, {})
+        assert dict(result.refused) == {"link fails with EPERM, but it works in another workload": 1}

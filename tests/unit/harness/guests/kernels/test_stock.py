@@ -65,6 +65,7 @@ def test_what_is_no_kernel_is_not_added(cache: Path, tmp_path: Path) -> None:
         ("taken", KernelParts(good, None, None, ""), "a kernel is called 'taken' already"),
         ("../x", KernelParts(good, None, None, ""), "a kernel cannot be called '../x'"),
         ("", KernelParts(good, None, None, ""), "a kernel cannot be called ''"),
+        ("installed", KernelParts(good, None, None, ""), "a kernel cannot be called 'installed'"),
         ("x", KernelParts(bad, None, None, ""), "bad is neither a kernel image"),
         ("x", KernelParts(tmp_path / "none", None, None, ""), "none: No such file"),
     ]:
