@@ -17,10 +17,10 @@ from postcrash.apps import Application, application_named
 from postcrash.harness.auditing.audit import plan_of
 from postcrash.harness.auditing.folder_judge import FolderState
 from postcrash.harness.auditing.judge import CHECKS_AT_ONCE, ApplicationJudge, sandbox_of
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.targets import target_named
 
 TIMES = 5

@@ -18,13 +18,13 @@ from rich.table import Table
 from postcrash._core import Recording
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEnd
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
 from postcrash.harness.guests.kernels.stock import ENGINES, choose_kernel
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.harness.session import settings_for
 from postcrash.model import Workload, load_workload, parse_workload
 from postcrash.targets import base_image, target_named
 

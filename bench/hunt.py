@@ -17,18 +17,18 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash.checkers import CHECKERS
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
-from postcrash.harness.outline import outline
-from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.session import Session
 from postcrash.model import History, Observation, Workload
 from postcrash.targets import RecoveryKind
 from postcrash.workloads import GRAMMARS, WorkloadSpace

@@ -28,8 +28,8 @@ from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model.numbers import allow_large_numbers
 from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
-from postcrash.reports.numbers import allow_large_numbers
 from postcrash.targets import base_image, target_named
 
 if TYPE_CHECKING:

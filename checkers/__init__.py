@@ -4,7 +4,7 @@ Checkers expect the same of every workload. `postcrash.properties` judges what a
 checker is one file with a class that follows `Checker`, and one line here.
 """
 
-from postcrash.checkers.boots import Boots
+from postcrash.checkers.boot_repair import Boots
 from postcrash.checkers.checker import CannotTellError, Checker, Objection
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes

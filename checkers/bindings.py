@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from postcrash.checkers.inode_history import lives
 from postcrash.checkers.links import Link, chain
-from postcrash.checkers.lives import lives
 from postcrash.model import History, Operation, Persistence
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH, parent

@@ -13,8 +13,8 @@ from collections.abc import Collection
 
 from postcrash.checkers.candidates import Candidates, candidates
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.inode_identity import foreign, never
 from postcrash.checkers.inodes import Past, together
-from postcrash.checkers.origins import foreign, never
 from postcrash.model import Entry, History, Observation, Workload
 from postcrash.properties.wording import shown_bytes
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.lives import lives
+from postcrash.checkers.inode_history import lives
 from postcrash.model import History, Observation, Operation, Route, Tree, Workload
 from postcrash.model.operation import HANDLE
 from postcrash.properties.wording import operation_at

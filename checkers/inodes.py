@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from postcrash.checkers.inode_history import Lives, lives
 from postcrash.checkers.links import Link
-from postcrash.checkers.lives import Lives, lives
 from postcrash.checkers.shifts import displaced
 from postcrash.model import EntryType, History, Segment, Workload
 from postcrash.model.simulate import ROOT_INODE

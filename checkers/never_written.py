@@ -13,8 +13,8 @@ from collections.abc import Collection
 
 from postcrash.checkers.candidates import Candidates, candidates
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.inode_identity import never
 from postcrash.checkers.inodes import Past, together
-from postcrash.checkers.origins import never
 from postcrash.model import Entry, History, Observation
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 

@@ -17,8 +17,8 @@ from itertools import pairwise
 
 from postcrash.checkers.candidates import candidates
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.lives import lives
-from postcrash.checkers.origins import never
+from postcrash.checkers.inode_history import lives
+from postcrash.checkers.inode_identity import never
 from postcrash.model import Entry, History, Observation, Route, Workload, all_from
 from postcrash.model.segments import ZERO
 

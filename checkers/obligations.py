@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.lives import lives
+from postcrash.checkers.inode_history import lives
 from postcrash.checkers.shifts import displaced, sources_at
 from postcrash.model import Entry, Persistence, Route, Segment, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped, write_of

@@ -29,8 +29,8 @@ from functools import lru_cache
 from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names, stays
+from postcrash.checkers.inode_history import lives
 from postcrash.checkers.links import chain, link_of
-from postcrash.checkers.lives import lives
 from postcrash.checkers.matching import identity, told_as_another, unmatched
 from postcrash.model import History, Naming, Observation, Operation, Tree, Workload
 from postcrash.model.tree import ROOT_PATH, is_one_folder, parent

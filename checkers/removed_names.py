@@ -26,10 +26,10 @@ from functools import lru_cache
 from postcrash.checkers.bindings import Barrier, Bindings, Inodes
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names
+from postcrash.checkers.inode_identity import foreign, never
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.checkers.links import Link, chain, link_of, within
 from postcrash.checkers.matching import identity
-from postcrash.checkers.origins import foreign, never
 from postcrash.model import Entry, History, Naming, Observation, Tree
 from postcrash.properties.wording import operation_at
 

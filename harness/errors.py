@@ -7,7 +7,7 @@ from errno import EINVAL, ENODEV, ENOSYS, EOPNOTSUPP, EPERM, errorcode
 from postcrash.harness.wire import Message
 from postcrash.model import ExitCode
 from postcrash.model.operation import Variant
-from postcrash.reports.consoles import Casualty
+from postcrash.store.consoles import Casualty
 
 _UNSUPPORTED = {
     **dict.fromkeys(("link", "symlink", "mknod", "mkdir"), EPERM),

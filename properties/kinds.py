@@ -12,7 +12,7 @@ from typing import Literal
 from postcrash.model import History, Naming, Persistence, Tree, Workload
 from postcrash.model.history import trees_of
 from postcrash.model.tree import is_one_folder, parent
-from postcrash.properties.changes import Effect, EffectState, OfFile, effects
+from postcrash.properties.effects import Effect, EffectState, OfFile, effects
 from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import ALL, OperationGroup, Selector, file_of, operations

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from postcrash.model import Entry, History, Route, Tree, Workload, all_from, any_from
 from postcrash.model.segments import written
-from postcrash.properties.changes import sources_of_writes
+from postcrash.properties.effects import sources_of_writes
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from postcrash.reports.text import one_line
+from postcrash.model.text import one_line
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|<>~&$])")
 

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from postcrash.reports.store.plain import Json
-from postcrash.reports.text import one_line
+from postcrash.model.text import one_line
+from postcrash.store.json_codec import Json
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from postcrash.harness.cli import cli
+from postcrash.harness.cli.main import cli
 
 _EXAMPLES = re.compile(r"^ *(?:Examples?|Start with):\n((?: {2,}\S.*\n?)+)", re.MULTILINE)
 _BISECT = "git bisect run "

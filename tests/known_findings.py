@@ -14,7 +14,7 @@ from pathlib import Path
 
 from postcrash.harness.hunting.causes import cause_of
 from postcrash.properties import PROPERTIES
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 
 from .finding_page import FindingPage, finding_pages
 

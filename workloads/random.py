@@ -11,7 +11,7 @@ from typing import Any
 
 from postcrash.model import Workload
 from postcrash.workloads.grammar import Call, Grammar, Setup
-from postcrash.workloads.settle import settled
+from postcrash.workloads.prerequisites import settled
 
 CALLS_MIN, CALLS_MAX = 5, 20
 """Calls and points of a draft together."""

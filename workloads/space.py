@@ -8,7 +8,7 @@ from itertools import product
 
 from postcrash.model import Workload
 from postcrash.workloads.grammar import Call, Grammar, Setup
-from postcrash.workloads.settle import settled
+from postcrash.workloads.prerequisites import settled
 
 LENGTH_MAX = 3
 

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from postcrash.apps import Application
+from postcrash.harness.auditing.coverage_estimate import unseen_share
 from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
+from postcrash.harness.auditing.recording_equivalence import shape_of
 from postcrash.harness.auditing.second_crash import SecondCrashes, second_crashes
-from postcrash.harness.auditing.shape import shape_of
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony, traced
-from postcrash.harness.auditing.unseen import unseen_share
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, RUN_UNFLUSHED, WATCH, Operation
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
 from postcrash.reports.tables.applications import AuditCell
 from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 from postcrash.targets import Target
 
 

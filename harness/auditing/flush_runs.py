@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from postcrash.apps import Application
 from postcrash.apps.protocol import Protocol, Step
+from postcrash.harness.auditing.application_choice import leaving_out
 from postcrash.harness.auditing.audit import Audit, audit
-from postcrash.harness.auditing.choice import leaving_out
 from postcrash.harness.auditing.flushes import Flush, flush_difference, flushes_in, flushes_of
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.model import Verdict
 from postcrash.model.argument import FLUSHES_MAX
 from postcrash.reports.tables.applications import AuditCell

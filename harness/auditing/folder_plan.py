@@ -7,7 +7,7 @@ from typing import Any
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.model import Workload
 from postcrash.targets import Target
 

@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import Self
 
 from postcrash.apps import CHECK_LIMITS, Application, CheckResult, Folder, Limits, Sandbox, SandboxError
-from postcrash.harness.auditing.catalogued import catalogued, require_built, require_installed
+from postcrash.harness.auditing.application_lookup import catalogued, require_built, require_installed
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.examination.recorded import provenance
+from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.model import History
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
-from postcrash.reports.text import visible
+from postcrash.model.text import visible
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 CHECKS_AT_ONCE = 3 * (os.cpu_count() or 1)
 """The kernel waits while it makes and removes a sandbox, so more checks than there are CPUs keep them busy."""

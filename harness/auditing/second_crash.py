@@ -27,8 +27,8 @@ from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.session import Session
 from postcrash.harness.files.places import cache_folder
-from postcrash.harness.session import Session
 from postcrash.model import History, Verdict, Workload, worst
 from postcrash.model.operation import RUN, SAYS, Operation
 from postcrash.targets import Target

@@ -26,8 +26,8 @@ from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.store import Store, StoreError
+from postcrash.store.json_codec import Json
+from postcrash.store.store import Store, StoreError
 
 _LAST_OPINION_S = 5.0
 """Once a campaign has ended, a judge may take this long to come to an opinion."""

@@ -10,8 +10,8 @@ from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport
 from postcrash.harness.wire import Message, WireError
 from postcrash.model.wire_observation import WireObservation, with_tree
-from postcrash.reports.store.plain import Json, to_plain
-from postcrash.reports.store.store import StoreError
+from postcrash.store.json_codec import Json, to_plain
+from postcrash.store.store import StoreError
 from postcrash.targets import RecoveryKind
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from postcrash.harness.examination.certificate import Certificate, certificates_of
 from postcrash.harness.guests.events import Count
 from postcrash.harness.wire import Message, WireError
-from postcrash.reports.store.store import Store, StoreError
+from postcrash.store.store import Store, StoreError
 
 
 @dataclass(frozen=True, slots=True)

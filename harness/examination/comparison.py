@@ -8,8 +8,8 @@ from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import History, Observation, Workload
-from postcrash.reports.store.kernel_build import ComparedWith
-from postcrash.reports.store.plain import Json
+from postcrash.store.json_codec import Json
+from postcrash.store.kernel_build import ComparedWith
 
 
 @runtime_checkable

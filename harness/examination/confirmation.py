@@ -15,17 +15,17 @@ from postcrash.harness.examination.crash_in_recovery import (
 )
 from postcrash.harness.examination.judges import Judge, opinion_on
 from postcrash.harness.examination.judging import Opinions
-from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ALONE_TOO, ONLY_REPAIRED, is_found_alone, mounted_alone, said_repair
 from postcrash.harness.examination.result import Examination, Ruling, Witness
+from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
 from postcrash.reports.explanation.explanation import explain
-from postcrash.reports.store.kernel_build import ComparedWith
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Finding, recording_id, state_id
+from postcrash.store.json_codec import Json
+from postcrash.store.kernel_build import ComparedWith
+from postcrash.store.records import Finding, recording_id, state_id
 
 _NOT_AGAIN = "a violation did not show again when its state was recovered once more"
 

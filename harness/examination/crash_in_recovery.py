@@ -20,8 +20,8 @@ from postcrash.harness.guests.events import IntervalReport, RecoveredState
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
 from postcrash.model.wire_observation import settled_below
-from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Choices, Finding, IdError, parse_state_id
+from postcrash.store.store import Store
 from postcrash.targets import RecoveryKind
 
 MESSAGE = "after a crash within recovery: "

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from postcrash._core import BELOW, Recording
 from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
-from postcrash.harness.examination.casualties import CASUALTY_JUDGE, compared, count_in, doing, lost_in_run, note
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.confirmation import Confirmation
@@ -14,12 +13,13 @@ from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import FirstCrash, SameRecovery, first_observation
 from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.judging import OpinionMemo, Opinions
-from postcrash.harness.examination.place import Place
+from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE, compared, count_in, doing, lost_in_run, note
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.provenance import Provenance
-from postcrash.harness.examination.recorded import about_target
 from postcrash.harness.examination.recording import record
+from postcrash.harness.examination.recording_metadata import about_target
 from postcrash.harness.examination.result import Examination, Extent, Ruling, Witness, instants_of
+from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import (
     ExplorationEnd,
     ExplorationEvent,
@@ -32,7 +32,7 @@ from postcrash.harness.guests.events import (
 )
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Verdict
-from postcrash.reports.store.records import recording_id, state_id
+from postcrash.store.records import recording_id, state_id
 from postcrash.targets import RecoveryKind
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from postcrash._core import DeviceModel
 from postcrash.checkers import CHECKERS, PRACTICE, Checker
-from postcrash.checkers.boots import why_boot_stops
+from postcrash.checkers.boot_repair import why_boot_stops
 from postcrash.checkers.mounts import shown_unread
 from postcrash.harness.examination.repair import Recovery, ways
 from postcrash.model import History, Observation, ObservationError, Verdict

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from postcrash.harness.examination.judges import Judge, Opinion
-from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.result import Ruling, Witness
+from postcrash.harness.examination.state_location import Place
 from postcrash.model import History, Observation, ObservationError, Verdict, every_answer
 from postcrash.model.choices import Cost
 

@@ -9,8 +9,8 @@ from typing import Any
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
-from postcrash.reports.store.kernel_build import KernelBuild
-from postcrash.reports.store.records import finding_id
+from postcrash.store.kernel_build import KernelBuild
+from postcrash.store.records import finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
 

@@ -19,7 +19,7 @@ from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.agreement import UNSTABLE, compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import behind_set_up
-from postcrash.reports.store.plain import Json
+from postcrash.store.json_codec import Json
 from postcrash.targets import Mount
 
 _DISAGREEMENTS_SHOWN = 3

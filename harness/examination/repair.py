@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from postcrash.harness.errors import UsageError
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 from postcrash.targets import RecoveryKind, Target
 
 Recovery = Literal["mount", "repair", "both"]

@@ -12,9 +12,9 @@ from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.events import IntervalReport, Outcome
 from postcrash.model import History, Verdict, Workload, worst
 from postcrash.model.wire_observation import WireObservation
-from postcrash.reports.consoles import Casualty
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Finding, Simplicity, simplicity
+from postcrash.store.consoles import Casualty
+from postcrash.store.json_codec import Json
+from postcrash.store.records import Finding, Simplicity, simplicity
 from postcrash.targets import RecoveryKind
 
 _NUMBER = re.compile("[0-9]+")

@@ -14,10 +14,10 @@ import pydantic
 
 from postcrash.harness.errors import UsageError
 from postcrash.model import Verdict
+from postcrash.model.text import cut, one_line
 from postcrash.model.validation import TooLargeError, first_objection, read_bounded, shown
 from postcrash.properties import UnknownPropertyError, property_named
-from postcrash.reports.store.records import Cell
-from postcrash.reports.text import cut, one_line
+from postcrash.store.records import Cell
 
 _BYTES_MAX = 16 << 20
 _KNOWN_MAX = 200

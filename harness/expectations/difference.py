@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from postcrash.checkers.boots import why_boot_stops
+from postcrash.checkers.boot_repair import why_boot_stops
 from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.harness.errors import CrashDiskEndedError, HarnessError, LostAtWork, OperationFailedError
 from postcrash.harness.examination.campaign import examination_in, tool_digest
@@ -24,17 +24,17 @@ from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.expectations.natures import Natures, natures, of_bytes, of_names, strange_parts
+from postcrash.harness.expectations.outcome_comparison import Natures, natures, of_bytes, of_names, strange_parts
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
 from postcrash.model.operation import Naming
 from postcrash.model.wire_observation import report_of_tree
-from postcrash.reports.store.kernel_build import ComparedWith
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import COMPARED
-from postcrash.reports.store.store import Store
+from postcrash.store.json_codec import Json
+from postcrash.store.kernel_build import ComparedWith
+from postcrash.store.records import COMPARED
+from postcrash.store.store import Store
 from postcrash.targets import RecoveryKind
 
 RUNS_MAX = 3

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.expectations.expectation import PRACTISED, Expectation
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 from postcrash.targets import Target
 
 

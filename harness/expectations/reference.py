@@ -9,21 +9,21 @@ from postcrash.harness.auditing import folder_judge
 from postcrash.harness.auditing.judge import judge_again
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
-from postcrash.harness.examination.recorded import recorded_base
+from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.plan_outline import outline
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
+from postcrash.harness.examination.recording_metadata import recorded_base
+from postcrash.harness.examination.session import Session, settings_for
 from postcrash.harness.expectations.difference import DifferenceJudge, Reference
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
 from postcrash.harness.files.output import say
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.log_writes import has_log_writes, lacks_log_writes
-from postcrash.harness.outline import outline
-from postcrash.harness.session import Session, settings_for
-from postcrash.reports.store.kernel_build import ComparedWith
-from postcrash.reports.store.records import Finding
+from postcrash.store.kernel_build import ComparedWith
+from postcrash.store.records import Finding
 from postcrash.targets import BaseImage, Target
 
 

@@ -18,8 +18,8 @@ import click
 from rich.console import Console
 
 from postcrash.harness.errors import HarnessError, InfrastructureError
-from postcrash.reports.consoles import Casualty, keep_console
-from postcrash.reports.text import visible
+from postcrash.model.text import visible
+from postcrash.store.consoles import Casualty, keep_console
 
 QUIET = "postcrash.quiet"
 """The key in click's `Context.meta` that says whether --quiet was given."""

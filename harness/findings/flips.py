@@ -7,13 +7,13 @@ from itertools import islice
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.crash_in_recovery import source_of
+from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import say
 from postcrash.harness.findings.replay import judge_of, recovered
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.guests.spare import Spare
-from postcrash.harness.session import Session
 from postcrash.model import Verdict
-from postcrash.reports.store.records import Choices, Finding
+from postcrash.store.records import Choices, Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from postcrash.model import parse_workload, simulate
 from postcrash.reports.script.fstests import FstestsTest, fstest
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, LogCut
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 from postcrash.targets import Target
 
 

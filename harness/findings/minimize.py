@@ -12,17 +12,17 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.provenance import Provenance
-from postcrash.harness.examination.recorded import provenance, recorded_base
+from postcrash.harness.examination.recording_metadata import provenance, recorded_base
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.findings.reduction import minimal
-from postcrash.harness.guests.spare import Spare
-from postcrash.harness.session import Session
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.model import Verdict, Workload, parse_workload
-from postcrash.reports.store.kernel_build import KernelBuild
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.kernel_build import KernelBuild
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from postcrash._core import Recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import source_of
-from postcrash.harness.examination.recorded import recorded_target
+from postcrash.harness.examination.recording_metadata import recorded_target
 from postcrash.harness.expectations.objections import objections
 from postcrash.model import SimulationError, WorkloadError
 from postcrash.reports.explanation.explanation import ExplanationError, explain
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import NotInStoreError, Store
+from postcrash.store.records import Finding
+from postcrash.store.store import NotInStoreError, Store
 from postcrash.targets import Target, UnknownTargetError, target_named
 
 

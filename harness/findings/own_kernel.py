@@ -4,14 +4,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.session import Session
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.kernels.build import build_of
 from postcrash.harness.guests.kernels.by_content import kernels_here
 from postcrash.harness.guests.kernels.copies import copies
 from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, in_virtual_time
-from postcrash.harness.session import Session
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 
 def on_its_kernel(session: Session, finding: Finding) -> Session:

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.reports.text import one_line
+from postcrash.model.text import one_line
 
 _SCRIPT = Path("scripts/get_maintainer.pl")
 _OPTIONS = ("--no-rolestats", "--nogit", "--nogit-fallback", "-f")

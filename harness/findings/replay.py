@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from postcrash.harness.errors import GuestLostError, UsageError
-from postcrash.harness.examination.casualties import doing
 from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
-from postcrash.harness.examination.recorded import provenance
+from postcrash.harness.examination.lost_guests import doing
 from postcrash.harness.examination.recording import record, settings_for_recorders
+from postcrash.harness.examination.recording_metadata import provenance
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.files.scratch import scratch
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.guests.spare import Spare
-from postcrash.harness.session import Session
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 
 def replay(session: Session, finding: Finding, times: int, until: float | None = None) -> list[tuple[Verdict, str]]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from postcrash._core import DeviceModel, Interval, Recording, intervals
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.expectations.objections import as_objected, objections
-from postcrash.harness.findings.outcome import outcome_symptom
+from postcrash.harness.findings.outcome_commands import outcome_symptom
 from postcrash.harness.findings.symptom import objects, symptom
 from postcrash.model import History, Observation, parse_workload
 from postcrash.reports.explanation.epochs import crash_event
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Symptom, script
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 from postcrash.targets import Target
 
 

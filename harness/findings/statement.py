@@ -2,7 +2,7 @@
 
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.properties import PROPERTIES
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 
 def statement_of(finding: Finding) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from postcrash.checkers import UnknownCheckerError, checker_named
 from postcrash.checkers.checker import TREE_IN_SHELL, InShell, NotInShell
-from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
 from postcrash.model import Entry, History, Observation, Tree, Verdict
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.reports.explanation.comparison import entry_lines

@@ -5,11 +5,11 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.certified_run import certified_runs
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.examination.judges import judges_named
-from postcrash.harness.examination.tally import StateCount, violating
+from postcrash.harness.examination.violation_count import StateCount, violating
 from postcrash.harness.files.output import count_text
 from postcrash.model import parse_workload
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 NOT_COUNTED = "Crash states that show it were not counted."
 TOO_MANY = "There are too many crash states to count those that show it."

@@ -17,10 +17,10 @@ from pathlib import Path
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
 from postcrash.harness.files.text_files import text_of
-from postcrash.reports.gate.fixed import NO_SERIES, VERSION, series_of, sighting_of
-from postcrash.reports.gate.run import ITEMS_MAX, Failure, Part, Sighting, UnseenLine
-from postcrash.reports.gate.unasked import unasked
-from postcrash.reports.text import cut
+from postcrash.model.text import cut
+from postcrash.reports.gate.fixed_lines import NO_SERIES, VERSION, series_of, sighting_of
+from postcrash.reports.gate.untested_requirements import unasked
+from postcrash.store.gate_run import ITEMS_MAX, Failure, Part, Sighting, UnseenLine
 
 HEADING = "# cause or finding   verdict    kernels     workloads   why"
 _BYTES_MAX = 16 << 20

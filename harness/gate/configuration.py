@@ -25,11 +25,11 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.repair import Recovery
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, Expectation
 from postcrash.model.places_in_toml import line_of
+from postcrash.model.text import cut
 from postcrash.model.validation import TomlError, place_of, read_toml, shown
 from postcrash.properties import UnknownPropertyError, properties_named
 from postcrash.reports.gate.failure_text import plural
-from postcrash.reports.gate.run import PartKind
-from postcrash.reports.text import cut
+from postcrash.store.gate_run import PartKind
 from postcrash.workloads import Setup
 
 KINDS: tuple[PartKind, ...] = get_args(PartKind)

@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from postcrash.harness.auditing.choice import name_and_parameters
+from postcrash.harness.auditing.application_choice import name_and_parameters
 from postcrash.harness.examination.campaign import programs_digest, sources_digest
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, TARGET
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.gate.configuration import ApplicationPart, CorpusPart, GateFile, PartSection
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.session import Session
 from postcrash.targets import Target
 
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from postcrash.harness.budget import is_over
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress, run_plan
-from postcrash.harness.examination.recorded import provenance
 from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.examination.recording_metadata import provenance
+from postcrash.harness.examination.session import Session
 from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, finding_fields, plans_of_part, workload_in
-from postcrash.harness.guests.spare import Spare
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.hunting.probes import Probe, probe_of
-from postcrash.harness.session import Session
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import Failure, Share, validated
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import StoreError
+from postcrash.store.gate_run import Failure, Share, validated
+from postcrash.store.records import Finding
+from postcrash.store.store import StoreError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import postcrash
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.session import Session
 from postcrash.harness.gate.baseline import (
     WHY_MAX,
     add_lines,
@@ -20,21 +21,20 @@ from postcrash.harness.gate.baseline import (
 )
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
+from postcrash.harness.gate.failure_history import Sightings
 from postcrash.harness.gate.follow_up import FollowUp
 from postcrash.harness.gate.known_findings import with_upstream
-from postcrash.harness.gate.left_open import LeftOpen
+from postcrash.harness.gate.part_scheduler import Following, run_in_turns
 from postcrash.harness.gate.planning import PlannedPart, Planner, labelled
 from postcrash.harness.gate.rounds import Runner
-from postcrash.harness.gate.sightings import Sightings
-from postcrash.harness.gate.turns import Following, run_in_turns
+from postcrash.harness.gate.unfinished_parts import LeftOpen
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.space_hunt import Shard
-from postcrash.harness.session import Session
 from postcrash.model.validation import unknown_name
 from postcrash.reports.gate.failure_text import plural
-from postcrash.reports.gate.fixed import fixed_lines
-from postcrash.reports.gate.run import Failure, GateRun, Part
-from postcrash.reports.gate.unasked import with_unasked
+from postcrash.reports.gate.fixed_lines import fixed_lines
+from postcrash.reports.gate.untested_requirements import with_unasked
+from postcrash.store.gate_run import Failure, GateRun, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from postcrash.harness.examination.recorded import provenance
+from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.harness.gate.baseline import KernelRange
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import workload_in
@@ -35,8 +35,8 @@ from postcrash.model import Operation, Workload, parse_workload
 from postcrash.model.operation import PATHS, on_path
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.validation import read_toml
-from postcrash.reports.gate.run import Failure, Part
-from postcrash.reports.store.store import NotInStoreError, Store
+from postcrash.store.gate_run import Failure, Part
+from postcrash.store.store import NotInStoreError, Store
 
 FILE = Path(__file__).with_name("known_findings.toml")
 PAGES = "docs/findings"

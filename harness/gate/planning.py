@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from postcrash.apps import Application
+from postcrash.harness.auditing.application_choice import application_called, name_and_parameters, variants_of
+from postcrash.harness.auditing.application_lookup import portable
 from postcrash.harness.auditing.audit import workload_of
-from postcrash.harness.auditing.catalogued import portable
-from postcrash.harness.auditing.choice import application_called, name_and_parameters, variants_of
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
 from postcrash.harness.files.workload_files import loaded, loaded_from
-from postcrash.harness.gate.asked import asked
-from postcrash.harness.gate.blame import Blame
 from postcrash.harness.gate.configuration import (
     ApplicationPart,
     CorpusPart,
@@ -29,20 +28,21 @@ from postcrash.harness.gate.configuration import (
     RandomPart,
     kind_of,
 )
+from postcrash.harness.gate.error_locations import Blame
+from postcrash.harness.gate.section_digest import asked
 from postcrash.harness.guests.kernels.kernel import Kernel, labels_of
 from postcrash.harness.hunting.corpus import suits
 from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace
-from postcrash.harness.hunting.hunts import AnySelection
-from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.list_hunt import ListSelection
 from postcrash.harness.hunting.probes import probes_for
 from postcrash.harness.hunting.random_hunt import RandomSelection
+from postcrash.harness.hunting.run_hunt import AnySelection
 from postcrash.harness.hunting.space_hunt import Selection, Shard
-from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Workload
 from postcrash.model.validation import shown
 from postcrash.properties import properties_named
-from postcrash.reports.gate.run import PartKey, PartKind
+from postcrash.store.gate_run import PartKey, PartKind
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 

@@ -9,14 +9,14 @@ from postcrash.harness.budget import is_over
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.gate.baseline import BaselineLine
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part, short_of_time
 from postcrash.harness.hunting.hunt import HuntProgress
-from postcrash.harness.session import Session
-from postcrash.reports.gate.run import Failure, Part, PartKey
-from postcrash.reports.store.records import Finding
+from postcrash.store.gate_run import Failure, Part, PartKey
+from postcrash.store.records import Finding
 
 APPLICATION_SHARE = 0.8
 """An application may explore for this share of its time; the rest is for starting guests and for confirming."""

@@ -11,6 +11,7 @@ from postcrash.harness.auditing.audit import plan_of as plan_of_application
 from postcrash.harness.auditing.judge import ApplicationJudge
 from postcrash.harness.examination.judges import PropertyJudge
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.objections import objections
 from postcrash.harness.expectations.reference import opened
@@ -20,17 +21,16 @@ from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.groups import kinds_lost
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.hunt_result import Group, HuntResult, OpenQuestion
-from postcrash.harness.hunting.hunts import run_hunt
-from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.list_hunt import ListSelection
 from postcrash.harness.hunting.losses import headline
 from postcrash.harness.hunting.probes import Plans, Probe, joined_plan, plans_for
-from postcrash.harness.session import Session
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
 from postcrash.reports.explanation.explanation_text import unlike_reference
-from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, VerdictName, cause_id
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.gate_run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, VerdictName, cause_id
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 FINDINGS_MAX = 1000
 """Messages of one judge on one workload that are followed up. A gate must not hide a new one behind a known one."""

@@ -7,7 +7,7 @@ from typing import Any
 from postcrash._core import device_models
 from postcrash.harness.expectations.expectation import DOCUMENTS, PRACTISED
 from postcrash.harness.gate.configuration import GateFile
-from postcrash.harness.names import application_names, property_names, target_names
+from postcrash.harness.gate.names import application_names, property_names, target_names
 
 SCHEMA_FILE = "postcrash.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

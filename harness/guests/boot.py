@@ -11,7 +11,7 @@ from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.engine import BOOT_ID, uml_library
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.reports.consoles import Casualty, keep_console
+from postcrash.store.consoles import Casualty, keep_console
 
 
 def why_no_boot(kernel: Kernel, root: Path, cache: Path, *, fresh: bool = False) -> str | None:

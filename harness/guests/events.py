@@ -10,8 +10,8 @@ from postcrash.harness.errors import InfrastructureError, LostAtWork
 from postcrash.harness.wire import Message, WireError
 from postcrash.model.validation import shown
 from postcrash.model.wire_observation import WireObservation, is_mounted
-from postcrash.reports.consoles import Casualty
-from postcrash.reports.store.records import Choices
+from postcrash.store.consoles import Casualty
+from postcrash.store.records import Choices
 
 Execution = tuple[Choices, int]
 """The choices of a recovery, and the number of its outcome."""

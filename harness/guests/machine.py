@@ -28,6 +28,7 @@ from postcrash.harness.errors import (
 from postcrash.harness.files.output import say
 from postcrash.harness.files.scratch import ScratchFolder
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.cpu_pinning import Seat
 from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
 from postcrash.harness.guests.events import (
     BootEvent,
@@ -45,14 +46,13 @@ from postcrash.harness.guests.events import (
     read_event,
 )
 from postcrash.harness.guests.kernels.kernel import is_static
-from postcrash.harness.guests.seat import Seat
 from postcrash.harness.guests.supervisor import run_to_wire
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX
 from postcrash.model.operation import PROGRAMS
 from postcrash.model.validation import shown
-from postcrash.reports.store.plain import Json
+from postcrash.store.json_codec import Json
 from postcrash.targets import Mount, RecoveryKind
 
 M = TypeVar("M", bound=Message)

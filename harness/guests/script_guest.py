@@ -20,12 +20,12 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.engine import Qemu, uml_library
 from postcrash.harness.guests.guest_root import cached_root, module_files, packed
+from postcrash.harness.guests.kernels.bzimage import unpacked
 from postcrash.harness.guests.kernels.kernel import Kernel
-from postcrash.harness.guests.kernels.unpacked import unpacked
 from postcrash.harness.guests.program_files import Content, with_libraries
+from postcrash.model.text import visible
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
-from postcrash.reports.text import visible
 from postcrash.targets import TARGETS, Target, program_path
 
 PROGRAMS = (

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from postcrash.model import Operation, parse_workload
 from postcrash.model.operation import FORMS, HANDLE, PATHS
 from postcrash.model.tree import ROOT_PATH
-from postcrash.reports.store.explained import ExplainedWrite
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Finding
+from postcrash.store.explanation_data import ExplainedWrite
+from postcrash.store.json_codec import Json
+from postcrash.store.records import Finding
 
 _NUMBER = re.compile(r"(?<![\w])[0-9]+")
 _STATE = re.compile(r"\br-[0-9a-f]{16}/[0-9]+/(?:-|[0-9]+\.[0-9]+(?:,[0-9]+\.[0-9]+)*)")

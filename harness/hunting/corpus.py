@@ -9,16 +9,16 @@ from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.plan_outline import outline
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.expectations.known import KnownObjections, page_of
+from postcrash.harness.expectations.known_objections import KnownObjections, page_of
 from postcrash.harness.guests.kernels.kernel import Kernel
-from postcrash.harness.outline import outline
-from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Verdict, Workload, worst
-from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, Result
+from postcrash.store.records import Finding
 from postcrash.targets import TARGETS, RecoveryKind, Target
 
 FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)

@@ -10,8 +10,8 @@ from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.hunt_result import NAMES_MAX, Group
 from postcrash.harness.hunting.losses import calls_to_blame, headline
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 Minimize = Callable[[Finding], MinimalFinding]
 

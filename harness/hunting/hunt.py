@@ -38,9 +38,9 @@ from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.model import Workload
 from postcrash.model.operation import Variant
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.json_codec import Json
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 BATCH_MAX = 256
 BATCH_SECONDS = 2.0

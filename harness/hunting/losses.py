@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from postcrash.harness.hunting.causes import names_in, paths_of
 from postcrash.model import Operation, Workload, parse_workload
 from postcrash.model.operation import Naming
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 OPERATIONS_MAX = 5
 """The most operations that a headline shows: the last ones."""

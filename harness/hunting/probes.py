@@ -8,10 +8,10 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, WALK, Judge, recoveries_for
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.outline import outline
-from postcrash.harness.session import Session
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 from postcrash.targets import Target
 
 _WALK_ONLY = frozenset([WALK])

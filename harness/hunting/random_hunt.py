@@ -17,7 +17,7 @@ from postcrash.harness.examination.campaign import FinishedPlan, tool_digest
 from postcrash.harness.hunting.hunt import Hunt
 from postcrash.harness.hunting.novelty import features
 from postcrash.model import Workload
-from postcrash.reports.store.plain import Json
+from postcrash.store.json_codec import Json
 from postcrash.workloads import Draft, Grammar, Pool
 
 TRIES_MAX = 100

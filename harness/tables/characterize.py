@@ -14,9 +14,9 @@ from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary, adversary_in, adversary_of_run, within
 from postcrash.properties.promises import said_of
-from postcrash.reports.store.kernel_build import KernelBuild
-from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
-from postcrash.reports.store.store import Store
+from postcrash.store.kernel_build import KernelBuild
+from postcrash.store.records import Cell, Finding, Simplicity, simplicity
+from postcrash.store.store import Store
 from postcrash.targets import BaseImage, Target
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.judges import tree_recoveries
+from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, labels_of
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
-from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans, weaker_questions
-from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.matrix import Column
+from postcrash.store.records import Finding
 from postcrash.targets import Target
 
 

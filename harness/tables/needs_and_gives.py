@@ -7,7 +7,7 @@ from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.matrix import answer, ask
 from postcrash.model import Verdict

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from postcrash.apps import Application
+from postcrash.harness.auditing.application_choice import application_of_commands, variants_of
 from postcrash.harness.auditing.audit import workload_of
-from postcrash.harness.auditing.choice import application_of_commands, variants_of
 from postcrash.harness.auditing.function_judge import FunctionJudge
 from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
-from postcrash.harness.commands.programs.audit import require_programs_run
+from postcrash.harness.cli.programs.audit import require_programs_run
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.workload_files import simulated
 from postcrash.harness.testing.judging import judge_folders, judge_operations

@@ -9,7 +9,7 @@ import pytest
 from postcrash.harness.auditing.canary import why_untested
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.commands.judging.checking import check_plan
+from postcrash.harness.cli.judging.single_workload import check_plan
 from postcrash.harness.errors import OperationFailedError, UsageError
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
 from postcrash.harness.examination.plan import Plan
@@ -17,8 +17,8 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.support import WORKS_ELSEWHERE
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
+from postcrash.harness.testing.messages import objections, place, story, verdict_line
 from postcrash.harness.testing.rig import Case, Rig, fail
-from postcrash.harness.testing.telling import objections, place, story, verdict_line
 from postcrash.model import Verdict, Workload
 
 

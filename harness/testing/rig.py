@@ -16,16 +16,16 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.session import Session
 from postcrash.harness.examination.support import Support
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.files.output import kept_evidence
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import MachineSettings
-from postcrash.harness.guests.spare import Spare
-from postcrash.harness.session import Session
 from postcrash.harness.testing.options import Options, split_targets
+from postcrash.model.numbers import allow_large_numbers
 from postcrash.properties import Property, UnknownPropertyError, properties_named
-from postcrash.reports.numbers import allow_large_numbers
-from postcrash.reports.store.store import StoreError
+from postcrash.store.store import StoreError
 from postcrash.targets import Target
 
 

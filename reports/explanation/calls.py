@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from postcrash._core import Recording
 from postcrash.model.observation import error_name
-from postcrash.reports.store.explained import ExplainedCall
+from postcrash.store.explanation_data import ExplainedCall
 
 if TYPE_CHECKING:
     from postcrash._core import CallNote

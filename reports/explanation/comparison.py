@@ -13,7 +13,7 @@ from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import error_name
 from postcrash.model.tree import MADE_BY_MKFS, walk_order
 from postcrash.properties.wording import shown_source
-from postcrash.reports.store.explained import PathComparison
+from postcrash.store.explanation_data import PathComparison
 
 PATHS_MAX = 60
 LINES_MAX = 10

@@ -14,7 +14,7 @@ from postcrash._core import DeviceModel, Interval, Recording
 from postcrash.model import Workload
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.explanation.block_content import describe, written_by
-from postcrash.reports.store.explained import Epoch, ExplainedWrite, WriteStatus
+from postcrash.store.explanation_data import Epoch, ExplainedWrite, WriteStatus
 
 if TYPE_CHECKING:
     from postcrash._core import Event

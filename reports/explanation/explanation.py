@@ -6,8 +6,8 @@ from typing import Protocol
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
 from postcrash.model.observation import mount_error
+from postcrash.model.text import cut
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.calls import CALLS_MAX, ProgramCall, calls_before
@@ -22,7 +22,8 @@ from postcrash.reports.explanation.epochs import (
     unsent,
 )
 from postcrash.reports.explanation.explanation_text import render_text
-from postcrash.reports.store.explained import (
+from postcrash.store.consoles import Casualty, console_file
+from postcrash.store.explanation_data import (
     Epoch,
     Evidence,
     ExplainedOperation,
@@ -31,8 +32,7 @@ from postcrash.reports.store.explained import (
     OperationStatus,
     PathComparison,
 )
-from postcrash.reports.store.plain import Json
-from postcrash.reports.text import cut
+from postcrash.store.json_codec import Json
 
 EVIDENCE_LINES_MAX = 60
 OPERATION_CHARACTERS_MAX = 200

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from postcrash.reports.store.explained import Epoch, ExplainedWrite, Explanation, PathComparison
-from postcrash.reports.text import visible
+from postcrash.model.text import visible
+from postcrash.store.explanation_data import Epoch, ExplainedWrite, Explanation, PathComparison
 
 STATUS_STYLES = {
     "set-up": "dim",

@@ -6,8 +6,8 @@ A recording has an order and no clock, so one moment stands for a millisecond.
 from collections.abc import Iterator
 
 from postcrash.reports.explanation.timeline import Span, Timeline
-from postcrash.reports.store.explained import Explanation
-from postcrash.reports.store.plain import Json
+from postcrash.store.explanation_data import Explanation
+from postcrash.store.json_codec import Json
 
 _MOMENT_US = 1000
 _PROCESS = 1

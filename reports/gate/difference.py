@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from postcrash.model.text import one_line
 from postcrash.model.validation import shown
 from postcrash.reports.gate.failure_text import headline, plural
-from postcrash.reports.gate.run import Failure, GateRun, Part
-from postcrash.reports.text import one_line
+from postcrash.store.gate_run import Failure, GateRun, Part
 
 Sign = Literal["+", "-", "?", "~"]
 Key = tuple[str, str, str]

@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator
 
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
-from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.text import INVOCATION, cut, one_line, visible
+from postcrash.model.numbers import counted, grouped
+from postcrash.model.text import INVOCATION, cut, one_line, visible
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
 
 _SHARDS_MAX = 100
 _BESIDE_MAX = 10

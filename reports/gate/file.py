@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from postcrash.model.text import one_line
 from postcrash.model.validation import TooLargeError, first_objection, read_bounded
-from postcrash.reports.gate.run import GateRun
-from postcrash.reports.text import one_line
+from postcrash.store.gate_run import GateRun
 
 BYTES_MAX = 256 * 1024 * 1024
 """The largest file that is read."""

@@ -7,10 +7,10 @@ targets and kernels.
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from postcrash.model.text import INVOCATION, cut, one_line
 from postcrash.reports.gate.failure_text import commands, facts, fixed_line, headline, plural
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
-from postcrash.reports.gate.run import FixedLine, GateRun
-from postcrash.reports.text import INVOCATION, cut, one_line
+from postcrash.store.gate_run import FixedLine, GateRun
 
 ANNOTATIONS_MAX = 10
 _TITLE_MAX = 200

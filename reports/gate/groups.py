@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
+from postcrash.model.text import one_line
 from postcrash.reports.gate.failure_text import plural
-from postcrash.reports.gate.run import Failure, GateRun, Part, importance, smallest
-from postcrash.reports.text import one_line
+from postcrash.store.gate_run import Failure, GateRun, Part, importance, smallest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-from postcrash.reports.gate.run import Counts, Failure, FixedLine, GateRun, Part, PartHead, RunHead, Text, VerdictName
+from postcrash.store.gate_run import Counts, Failure, FixedLine, GateRun, Part, PartHead, RunHead, Text, VerdictName
 
 
 class RunLine(RunHead):

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from postcrash.model.text import INVOCATION, one_line
 from postcrash.reports.gate.failure_text import fixed_line
-from postcrash.reports.gate.run import GateRun, Part
 from postcrash.reports.gate.sections import Item, Section, Status, sections
-from postcrash.reports.text import INVOCATION, one_line
+from postcrash.store.gate_run import GateRun, Part
 
 _ELEMENTS: dict[Status, str] = {
     "violated": "failure",

@@ -15,10 +15,10 @@ diagnostic lines. Texts hold no `#`, because a reader looks behind it for a word
 
 from collections.abc import Iterable, Iterator
 
+from postcrash.model.text import INVOCATION, one_line
 from postcrash.reports.gate.failure_text import covered, fixed_line, sorts
-from postcrash.reports.gate.run import GateRun
 from postcrash.reports.gate.sections import FAILED, Item, Section, Status, sections
-from postcrash.reports.text import INVOCATION, one_line
+from postcrash.store.gate_run import GateRun
 
 _VERSION = "KTAP version 1"
 _INDENT = "  "

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
+from postcrash.model.numbers import counted, grouped
+from postcrash.model.text import INVOCATION, cut, one_line, visible
 from postcrash.reports.gate.failure_text import (
     commands,
     covered,
@@ -22,10 +24,8 @@ from postcrash.reports.gate.failure_text import (
     unexplained,
 )
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
-from postcrash.reports.gate.run import FixedLine, GateRun, Part
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.text import INVOCATION, cut, one_line, visible
+from postcrash.store.gate_run import FixedLine, GateRun, Part
 
 ITEMS_MAX = 20
 """The most failures of each sort."""

@@ -6,10 +6,10 @@ from functools import reduce
 
 from postcrash.model import Verdict
 from postcrash.model.validation import shown
-from postcrash.reports.gate.fixed import fixed_lines, unseen_by_all
-from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, PartKey, smallest, validated
-from postcrash.reports.gate.unasked import with_unasked
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.reports.gate.fixed_lines import fixed_lines, unseen_by_all
+from postcrash.reports.gate.untested_requirements import with_unasked
+from postcrash.store.gate_run import UNTESTED, Failure, GateRun, Part, PartKey, smallest, validated
+from postcrash.store.kernel_build import KernelBuild
 
 _OF_ALL_SHARDS = ("postcrash", "file ", "folder ")
 """How the names of digests begin that each shard has."""

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Iterator
 
 from postcrash.model import Verdict
+from postcrash.model.text import INVOCATION
 from postcrash.reports.gate.failure_text import plural, shard
 from postcrash.reports.gate.groups import cause_groups
-from postcrash.reports.gate.run import GateRun
-from postcrash.reports.text import INVOCATION
+from postcrash.store.gate_run import GateRun
 
 DEFAULT_FILE = "postcrash.toml"
 """The file that `postcrash gate` reads if none is named."""

@@ -6,12 +6,12 @@ a fingerprint of its section, target, device model and cause, so that it is the 
 
 import posixpath
 
+from postcrash.model.text import INVOCATION, one_line
 from postcrash.properties import PROPERTIES
 from postcrash.reports.gate.failure_text import story
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
 from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
-from postcrash.reports.store.plain import Json
-from postcrash.reports.text import INVOCATION, one_line
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
+from postcrash.store.json_codec import Json
 
 _UNDECIDED, _FIXED = "undecided", "fixed"
 _DESCRIPTIONS = {

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from postcrash.model import Verdict
+from postcrash.model.text import INVOCATION, one_line
 from postcrash.reports.gate.failure_text import headline, plural, story, unexplained
-from postcrash.reports.gate.run import INTERRUPTED, Failure, GateRun, Part
-from postcrash.reports.text import INVOCATION, one_line
+from postcrash.store.gate_run import INTERRUPTED, Failure, GateRun, Part
 
 Status = Literal["passed", "violated", "undecided", "known", "untested"]
 FAILED = frozenset[Status]({"violated", "undecided"})

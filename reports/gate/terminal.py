@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
+from postcrash.model.numbers import counted, grouped
+from postcrash.model.text import INVOCATION, one_line, visible
 from postcrash.reports.gate.failure_text import (
     commands,
     covered,
@@ -18,9 +20,7 @@ from postcrash.reports.gate.failure_text import (
 )
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
 from postcrash.reports.gate.next_steps import next_steps
-from postcrash.reports.gate.run import GateRun, Part
-from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.text import INVOCATION, one_line, visible
+from postcrash.store.gate_run import GateRun, Part
 
 
 def print_gate(run: GateRun, console: Console, invocation: str = INVOCATION) -> None:

@@ -14,15 +14,15 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from postcrash.reports.gate.run import GateRun
+from postcrash.model.text import INVOCATION, cut, visible
+from postcrash.reports.page.gate_page import report_of_gate
 from postcrash.reports.page.layout import lay_out
-from postcrash.reports.page.of_gate import report_of_gate
-from postcrash.reports.page.of_matrix import report_of_matrix
+from postcrash.reports.page.matrix_page import report_of_matrix
 from postcrash.reports.page.report import SIGNS, Report, ReportEntry
 from postcrash.reports.page.story import Story, story_block
-from postcrash.reports.store.records import IdError, check_finding_id
 from postcrash.reports.tables.matrix import Matrix
-from postcrash.reports.text import INVOCATION, cut, visible
+from postcrash.store.gate_run import GateRun
+from postcrash.store.records import IdError, check_finding_id
 
 PAGE_BYTES_MAX = 5_000_000
 ENTRIES_MAX = 1000

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from postcrash.model.text import INVOCATION
 from postcrash.reports.explanation import explanation_text
 from postcrash.reports.explanation.timeline import Timeline
-from postcrash.reports.store.plain import Json, to_plain
-from postcrash.reports.store.records import Finding
-from postcrash.reports.text import INVOCATION
+from postcrash.store.json_codec import Json, to_plain
+from postcrash.store.records import Finding
 
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """What HTML could take for the end of a script element or for a comment."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from postcrash.model import Operation, Tree, Workload
+from postcrash.model.text import visible
 from postcrash.reports.script.shell_operations import STALE_BYTE, NoCommandError
 from postcrash.reports.script.shell_parts import HOLDS
 from postcrash.reports.script.shell_script import Cut, FlakeyCut, Symptom, operations, require_plain
-from postcrash.reports.text import visible
 from postcrash.targets import Target
 
 NAME = re.compile(r"[0-9]{3}[A-Za-z0-9-]{0,60}")

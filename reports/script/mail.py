@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from postcrash._core import DeviceModel
+from postcrash.model.text import visible
 from postcrash.properties.promises import practice_of, said_of
 from postcrash.reports.explanation.explanation import CONSOLE, last_lines
 from postcrash.reports.explanation.explanation_text import ALL_THERE, UNSENT, place, reference_note, when
-from postcrash.reports.store.explained import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
-from postcrash.reports.store.records import Finding
-from postcrash.reports.text import visible
+from postcrash.store.explanation_data import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
+from postcrash.store.records import Finding
 from postcrash.targets import Target
 
 WIDTH = 72

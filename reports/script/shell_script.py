@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from postcrash.model import Operation, Tree, Workload
 from postcrash.model.operation import HANDLE
+from postcrash.model.text import one_line
 from postcrash.reports.script.shell_operations import OTHER_FILE, STALE_BYTE, NoCommandError, commands
 from postcrash.reports.script.shell_parts import FILL, FLAKEY, HOLDS, REPLAY
-from postcrash.reports.store.explained import ExplainedWrite
-from postcrash.reports.text import one_line
+from postcrash.store.explanation_data import ExplainedWrite
 from postcrash.targets import Target
 
 LOG_MIB = 512

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from postcrash.model import Verdict, worst
+from postcrash.model.numbers import counted, grouped
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK
 from postcrash.reports.tables.matrix import CHANGED_MARK
 from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.store.json_codec import Json, to_plain
 
 SHORTER_MARK = "ˡ"
 LEGEND = (

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postcrash.model import Verdict
+from postcrash.model.numbers import grouped
 from postcrash.properties import GROUPS, PROPERTIES
 from postcrash.properties.adversary import MARKS
 from postcrash.properties.promises import Standing, standing_text
-from postcrash.reports.numbers import grouped
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
+from postcrash.store.records import Cell
 
 DIFFERS_MARK = "†"
 """Marks a verdict that is not the published one."""

@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import groupby
 
 from postcrash.model import Verdict
-from postcrash.reports.numbers import counted, grouped
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Cell
+from postcrash.model.numbers import counted, grouped
 from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_LEGEND, grids, standing_mark, symbol
+from postcrash.store.json_codec import Json
+from postcrash.store.records import Cell
 
 CHANGED_MARK = "*"
 """Marks a cell that holds on one kernel and is violated on another."""

@@ -9,9 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from postcrash.model import Verdict
+from postcrash.model.text import visible
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import (
     CERTIFICATE_HEADINGS,
     NOT_THERE,
@@ -34,7 +33,8 @@ from postcrash.reports.tables.grid import (
 )
 from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix, MatrixPlace
 from postcrash.reports.tables.matrix import LEGEND as MATRIX_LEGEND
-from postcrash.reports.text import visible
+from postcrash.store.json_codec import Json
+from postcrash.store.records import Cell
 
 LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there; {UNPROMISED_LEGEND}"
 WIDTH_MAX = 1000

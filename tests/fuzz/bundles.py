@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, intervals, write_recording
-from postcrash.harness.bundles.admission import BundleParts, id_of
-from postcrash.harness.bundles.archive import write_archive
-from postcrash.harness.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING
-from postcrash.harness.bundles.taking import take
-from postcrash.harness.examination.recorded import about_target
+from postcrash.harness.examination.recording_metadata import about_target
+from postcrash.harness.findings.bundles.archive import write_archive
+from postcrash.harness.findings.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING
+from postcrash.harness.findings.bundles.import_bundle import take
+from postcrash.harness.findings.bundles.validation import BundleParts, id_of
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.consoles import Casualty
-from postcrash.reports.store.plain import Json
-from postcrash.reports.store.records import Finding, recording_id
-from postcrash.reports.store.store import Store
+from postcrash.store.consoles import Casualty
+from postcrash.store.json_codec import Json
+from postcrash.store.records import Finding, recording_id
+from postcrash.store.store import Store
 from postcrash.targets import BaseImage, file_digest, image_id, target_named
 
 from .sound import DISK_SECTORS, EVENTS, OBSERVATION, WORKLOAD

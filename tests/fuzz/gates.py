@@ -5,11 +5,11 @@ from pathlib import Path
 from zlib import crc32
 
 from postcrash.apps import UnknownApplicationError, application_named
+from postcrash.harness.examination.session import Session
 from postcrash.harness.gate.configuration import ApplicationPart, PartSection, load
 from postcrash.harness.gate.planning import Planner
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels.kernel import Kernel
-from postcrash.harness.session import Session
 from postcrash.targets import Target
 
 GATE = (

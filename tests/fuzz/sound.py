@@ -14,12 +14,12 @@ from postcrash.harness.guests import events
 from postcrash.model import Verdict
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.properties.promises import Clause, Statements
-from postcrash.reports.consoles import Casualty
 from postcrash.reports.explanation.explanation import explain
-from postcrash.reports.gate.run import Failure, GateRun, Part
-from postcrash.reports.store.plain import to_plain
-from postcrash.reports.store.records import Cell, Finding
-from postcrash.reports.store.store import DATABASE, Store
+from postcrash.store.consoles import Casualty
+from postcrash.store.gate_run import Failure, GateRun, Part
+from postcrash.store.json_codec import to_plain
+from postcrash.store.records import Cell, Finding
+from postcrash.store.store import DATABASE, Store
 
 from .target import Seeds
 

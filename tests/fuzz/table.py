@@ -8,12 +8,12 @@ from pathlib import Path
 from postcrash._core import Recording, count_states, import_dm_log_writes, scan_dm_log_writes
 from postcrash.apps.application import ApplicationFileError, load_application
 from postcrash.apps.protocol import TraceError, read_trace
-from postcrash.harness.bundles.archive import BundleError
-from postcrash.harness.commands.recordings.export_log import marks_of
+from postcrash.harness.cli.recordings.export_log import marks_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.expectations.contract import Contract
-from postcrash.harness.expectations.known import FILE, load_known
+from postcrash.harness.expectations.known_objections import FILE, load_known
 from postcrash.harness.files.workload_files import loaded
+from postcrash.harness.findings.bundles.archive import BundleError
 from postcrash.harness.gate.baseline import load_baseline
 from postcrash.harness.guests.events import read_event
 from postcrash.model.observation import Observation, ObservationError
@@ -22,9 +22,9 @@ from postcrash.recorders import blklogwrites, blktrace, dm_log_writes
 from postcrash.recorders.strace import StraceError, import_strace, prepare
 from postcrash.reports.gate.file import GateFileError
 from postcrash.reports.gate.file import load as load_gate_result
-from postcrash.reports.store.plain import PlainError
-from postcrash.reports.store.records import Cell, Finding
-from postcrash.reports.store.store import DATABASE, Store, StoreError
+from postcrash.store.json_codec import PlainError
+from postcrash.store.records import Cell, Finding
+from postcrash.store.store import DATABASE, Store, StoreError
 from postcrash.targets.catalogue import TargetFileError, load_target
 from postcrash.targets.xfstests import NotImportedError, target_of_section
 from postcrash.targets.xfstests_config import ConfigError, read_sections

@@ -8,7 +8,7 @@ import resource
 import signal
 from pathlib import Path
 
-from postcrash.reports.numbers import allow_large_numbers
+from postcrash.model.numbers import allow_large_numbers
 
 from .target import FuzzTarget
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.campaign import tool_digest
 from postcrash.harness.guests.kernels.kernel import uml_version
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 from .change import ChosenChange, numbered
 from .mutant import Mutant

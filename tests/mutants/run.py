@@ -16,7 +16,7 @@ import click
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.harness.files.places import cache_folder
 from postcrash.model import ExitCode
-from postcrash.reports.store.store import StoreError
+from postcrash.store.store import StoreError
 
 from .change import MutantError, numbered
 from .measure import COMPARED, STOCK, Measurer, MutantPages, put

@@ -15,8 +15,8 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.model import ExitCode, parse_workload
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 POSTCRASH = Path(sys.executable).with_name("postcrash")
 CORPUS = Path(__file__).resolve().parents[2] / "corpus" / "fstests"

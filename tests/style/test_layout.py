@@ -14,6 +14,7 @@ PACKAGES = {
     "checkers",
     "harness",
     "reports",
+    "store",
     "workloads",
     "apps",
 }

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from .figures import Code
+from .code import Code
 
 RUST_TYPE = re.compile(r"^ *(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type) (\w+)", re.MULTILINE)
 KINDS_OF_PROPERTY = {"Ordered"}
@@ -35,7 +35,7 @@ def test_a_public_type_has_a_name_of_its_own(texts: dict[Path, str]) -> None:
         if "catalogue" not in module.parts:
             for name in public_types(code.texts[module]):
                 places[name].append(str(module))
-    assert places["Finding"] == ["reports/store/records.py"]
+    assert places["Finding"] == ["store/records.py"]
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 

@@ -17,11 +17,11 @@ from typing import IO
 
 import click
 
-from postcrash.harness.cli import cli, main
+from postcrash.harness.cli.main import cli, main
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/rename-replace.ops"
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli.main import main; main()"]
 TIMEOUT_S = 550
 Ended = subprocess.CompletedProcess[str]
 

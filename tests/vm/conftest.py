@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.events import ExplorationEnd, ExplorationEvent, IntervalReport, ProgressEvent
@@ -18,9 +19,8 @@ from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
 from .audits import Audit

@@ -12,7 +12,7 @@ import pytest
 from postcrash.harness.examination.certified_run import certified_runs
 from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 
 from .command import ROOT, postcrash
 

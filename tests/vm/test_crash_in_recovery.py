@@ -24,7 +24,7 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Outcome
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, Verdict, Workload, WorkloadBuilder
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.targets import Target, base_image, target_named
 
 from .command import ROOT, one_line, postcrash

@@ -12,11 +12,11 @@ import pytest
 from postcrash._core import Recording, scan_dm_log_writes
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.recording import record
+from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.units import BLOCK_SECTORS
 from postcrash.recorders import crash_disk, dm_log_writes

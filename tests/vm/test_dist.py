@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import postcrash
-from postcrash.harness.manual import manual_pages
+from postcrash.harness.cli.manual import manual_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {"crashdisk", "postcrash-calls", "postcrash-agent", "libpostcrash_xstate.so", "xsync"}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
@@ -16,12 +17,11 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.hunting import first_looks
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
-from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Verdict, WorkloadBuilder
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 

@@ -13,7 +13,7 @@ from postcrash.harness.findings.fstests import WrittenTest, fstests_test
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.targets import target_named
 
 from .test_report import found

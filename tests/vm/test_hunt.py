@@ -16,23 +16,23 @@ from postcrash.checkers import CHECKERS, PRACTICE, checker_named
 from postcrash.checkers.in_place import InPlace
 from postcrash.checkers.removed_names import RemovedNames
 from postcrash.harness.budget import Budget
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import summaries
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
-from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Operation, Verdict, Workload, parse_workload
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 from postcrash.targets import Mount, base_image, load_target, target_named
 from postcrash.workloads import Grammar, WorkloadSpace
 from postcrash.workloads.grammar import Point, Template

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import ExitCode
-from postcrash.reports.store.store import DATABASE
+from postcrash.store.store import DATABASE
 
 from .command import leftovers
 from .test_cli import finished_runs

@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 
 from postcrash.checkers import CHECKERS
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Crew, run_campaign, run_plan
-from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
+from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
-from postcrash.harness.progress import TerminalProgress
 from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
-from postcrash.reports.consoles import console_file
-from postcrash.reports.store.store import Store
+from postcrash.store.consoles import console_file
+from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
 from postcrash.workloads import WorkloadSpace
 

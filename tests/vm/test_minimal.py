@@ -10,22 +10,22 @@ import pytest
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.budget import Budget
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.recorded import provenance
+from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reduction import minimal, possible
+from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.guests.spare import Spare
-from postcrash.harness.progress import TerminalProgress
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
-from postcrash.reports.store.records import Finding, simplicity
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding, simplicity
+from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
 
 from .conftest import reading

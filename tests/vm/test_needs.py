@@ -15,9 +15,9 @@ from postcrash.apps.protocol import Protocol
 from postcrash.apps.protocol.states import Slots
 from postcrash.harness.auditing.audit import audit
 from postcrash.harness.auditing.needs import protocol_of
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.needs_and_gives import gives
 from postcrash.properties import property_named

@@ -15,6 +15,7 @@ import pytest
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import InfrastructureError, OperationFailedError
 from postcrash.harness.examination.recording import DM_LOG_WRITES, record, settings_for_recorders
+from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.guest_root import guest_root
@@ -22,7 +23,6 @@ from postcrash.harness.guests.kernels.file_systems import has_file_system
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel
 from postcrash.harness.guests.kernels.stock import Stock, choose_kernel
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Workload, WorkloadBuilder, load_workload
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
 from postcrash.recorders import blktrace as blktrace_recorder

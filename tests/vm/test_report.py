@@ -9,12 +9,13 @@ import pytest
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.budget import Budget
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew, run_campaign
 from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.tally import violating
+from postcrash.harness.examination.violation_count import violating
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reproduce import Reproducer, reproducers
@@ -22,12 +23,11 @@ from postcrash.harness.findings.symptom import shell_tests
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
-from postcrash.harness.progress import TerminalProgress
 from postcrash.model import FORMS, History, Observation, Verdict, parse_workload
 from postcrash.model.tree import ROOT_PATH
 from postcrash.reports.script.shell_script import FlakeyCut, LogCut, Symptom, script
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
 
 from .command import ROOT, postcrash

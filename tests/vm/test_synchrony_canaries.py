@@ -8,13 +8,13 @@ import pytest
 
 from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, judges_of_synchrony
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT, show_checkout
-from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload
 from postcrash.model.operation import WATCH, Operation
 from postcrash.targets import target_named

@@ -11,7 +11,7 @@ import pytest
 from postcrash.harness.files.places import STORE_DEFAULT
 from postcrash.harness.guests.kernels.kernel import find_kernel, uml_version
 from postcrash.model import ExitCode
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 
 from .command import one_line, postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.session import settings_for
 from postcrash.model import WorkloadBuilder
 
 from .conftest import explored, intervals_of, trees_of

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What went wrong. A full disk is told as the store tells it (reports/store/store.py).
+/// What went wrong. A full disk is told as the store tells it (store/store.py).
 pub fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

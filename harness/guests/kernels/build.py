@@ -7,11 +7,11 @@ from typing import Protocol
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.digest import content_digest
+from postcrash.harness.guests.kernels.bzimage import unpacked
 from postcrash.harness.guests.kernels.config import known_config
 from postcrash.harness.guests.kernels.elf_notes import build_id
 from postcrash.harness.guests.kernels.kernel import image_version
-from postcrash.harness.guests.kernels.unpacked import unpacked
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.store.kernel_build import KernelBuild
 
 _COMMIT = re.compile(r"-g([0-9a-f]{7,40})(?![0-9a-z])")
 """What CONFIG_LOCALVERSION_AUTO adds to the version (scripts/setlocalversion)."""

@@ -1,6 +1,6 @@
 "use strict";
 
-/** Text as `visible` of reports/text.py makes it: everything that does not print is an escape. */
+/** Text as `visible` of model/text.py makes it: everything that does not print is an escape. */
 function visible(text) {
   return String(text).replace(/[\p{C}\p{Z}]/gu, (one) => (" \n\t".includes(one) ? one : escaped(one.codePointAt(0))));
 }

@@ -147,7 +147,7 @@ function isNeeded({ sector, sectors }, needed) {
   return (needed ?? []).some(([start, length]) => start < sector + sectors && sector < start + length);
 }
 
-/** As `ExplainedWrite.words` of reports/store/explained.py. */
+/** As `ExplainedWrite.words` of store/explanation_data.py. */
 function wordsOf({ what, name }) {
   if (!name) return what;
   return what.includes("`") ? `${name}: ${what}` : name;

@@ -8,7 +8,7 @@ import pytest
 
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
-from postcrash.checkers.lives import lives
+from postcrash.checkers.inode_history import lives
 from postcrash.checkers.never_written import NeverWritten
 from postcrash.model import History, Observation, Tree, Workload
 from postcrash.workloads import GRAMMARS

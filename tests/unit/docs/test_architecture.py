@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ...style.figures import PACKAGES
+from ...style.code import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 _DEFINITION = re.compile(r"^ *(?:pub(?:\([a-z]+\))? )?(?:class|def|struct|enum|trait|fn) (\w+)", re.MULTILINE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from postcrash.harness.cli import cli
+from postcrash.harness.cli.main import cli
 
 pytestmark = pytest.mark.slow
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import click
 import pytest
 
-from postcrash.harness import cli
+from postcrash.harness.cli import main as cli
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.campaign import examination_in
 from postcrash.harness.examination.result import Examination
 from postcrash.model import ExitCode
-from postcrash.reports.store.store import Store, StoreError
+from postcrash.store.store import Store, StoreError
 
 pytestmark = pytest.mark.slow
 
 FAILURES = [ZeroDivisionError("ours"), OSError(errno.ENOSPC, "full"), SystemExit(1)]
-RUN = "from postcrash.harness.cli import main; main()"
+RUN = "from postcrash.harness.cli.main import main; main()"
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=repr)

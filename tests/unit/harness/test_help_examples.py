@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 import pytest
 
-from postcrash.harness.cli import cli
-from postcrash.harness.session import Session
+from postcrash.harness.cli.main import cli
+from postcrash.harness.examination.session import Session
 
 from ...help_examples import contexts, examples_of, words_of
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).resolve().parents[3]
 PAGE = (PROJECT / "docs/extending.md").read_text(encoding="utf-8")
 ROOT = Entry(".", "dir", nlink=2, inode=1)
-COMMAND = "import sys; from postcrash.harness.cli import main; sys.exit(main())"
+COMMAND = "import sys; from postcrash.harness.cli.main import main; sys.exit(main())"
 
 
 def section(title: str) -> str:

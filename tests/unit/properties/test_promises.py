@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from postcrash.harness.session import JUDGE_NAMES
+from postcrash.harness.examination.session import JUDGE_NAMES
 from postcrash.model import Verdict
 from postcrash.properties.promises import (
     RULES,

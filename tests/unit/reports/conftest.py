@@ -13,7 +13,7 @@ from postcrash.model import Verdict, pattern
 from postcrash.properties.adversary import Adversary
 from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.explanation.explanation import explain
-from postcrash.reports.store.records import Cell, Finding, finding_id, recording_id, state_id
+from postcrash.store.records import Cell, Finding, finding_id, recording_id, state_id
 
 WORKLOAD = "creat A\nappend A 4096\n---\ncreat B\nwrite B 0 5000\nrename B A\ncommit\nsync\n"
 MESSAGE = "rename B A (operation 5): A is 5000 bytes long; of its bytes, 0 to 5000 are zero"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from postcrash.model.text import visible
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.text import visible
 
 
 def shown(markdown: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.session import Session
+from postcrash.harness.examination.session import Session
 from postcrash.targets import BaseImageError, Target, base_image, copy_image, image_id, target_named
 
 MIB = 1 << 20

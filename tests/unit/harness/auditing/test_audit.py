@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.apps import Application
 from postcrash.harness.auditing import audit as module
-from postcrash.harness.auditing.unseen import unseen_share
+from postcrash.harness.auditing.coverage_estimate import unseen_share
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict

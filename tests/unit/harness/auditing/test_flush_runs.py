@@ -12,7 +12,7 @@ from postcrash.apps.protocol.trace import FlushedRange
 from postcrash.harness.auditing import flush_runs
 from postcrash.harness.auditing.flush_runs import FlushRun, FlushRunner
 from postcrash.harness.auditing.flushes import Flush
-from postcrash.harness.commands.programs.flush_runs_text import runs_to_json
+from postcrash.harness.cli.programs.flush_runs_text import runs_to_json
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.model import Verdict
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan, run_campaign
@@ -17,10 +18,9 @@ from postcrash.harness.examination.judges import INSTANT, Opinion, judges_named
 from postcrash.harness.examination.recording import CRASH_DISK
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.machine import MachineSettings
-from postcrash.harness.progress import TerminalProgress
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
-from postcrash.reports.store.kernel_build import ComparedWith
-from postcrash.reports.store.store import Store
+from postcrash.store.kernel_build import ComparedWith
+from postcrash.store.store import Store
 from postcrash.targets import RecoveryKind, target_named
 
 from .conftest import interval_report

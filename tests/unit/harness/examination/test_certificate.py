@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.certificate import Certificate, certificates_of, certificates_to_wire
-from postcrash.reports.store.store import StoreError
+from postcrash.store.store import StoreError
 
 from .conftest import RECOVER, interval_report
 

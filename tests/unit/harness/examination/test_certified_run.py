@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.certified_run import CertifiedRun, certified_runs
-from postcrash.reports.store.store import Store, StoreError
+from postcrash.store.store import Store, StoreError
 
 ROW: dict[str, Any] = {
     **{"recording": "r-0123456789abcdef", "base": "b-0123456789abcdef", "model": "cache", "kernel": "k", "guest": "g"},

@@ -24,9 +24,9 @@ from postcrash.harness.guests.events import ExecutionReport, RecoveredState
 from postcrash.harness.guests.machine import Source
 from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
 from postcrash.model.segments import BYTES
-from postcrash.reports.consoles import Casualty
-from postcrash.reports.store.records import recording_id, state_id
-from postcrash.reports.store.store import NotInStoreError, Store
+from postcrash.store.consoles import Casualty
+from postcrash.store.records import recording_id, state_id
+from postcrash.store.store import NotInStoreError, Store
 
 from .conftest import RECOVER, interval_report
 

@@ -10,19 +10,19 @@ import pytest
 
 from postcrash._core import BELOW
 from postcrash.harness.errors import LostAtWork, OperationFailedError
-from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
 from postcrash.harness.examination.judging import OpinionMemo
-from postcrash.harness.examination.place import Place
+from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.result import Examination, Extent
+from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, ProgressEvent
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
-from postcrash.reports.store.kernel_build import ComparedWith
+from postcrash.store.kernel_build import ComparedWith
 from postcrash.targets import RecoveryKind, target_named
 
 from .conftest import interval_report as interval

@@ -8,7 +8,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.expectations.contract import Contract, HeldProperty
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
-from postcrash.reports.store.records import Cell
+from postcrash.store.records import Cell
 
 CONTRACT = """{"format": "postcrash contract 1", "kernel": "UML 6.1.176", "model": "cache", "held":
 {"ext4-current": {"D-fsync-name": {"states": "77", "workloads": 5, "recoveries": 30}, "P5": {"states": "1",

@@ -19,7 +19,7 @@ from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_wo
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.targets import target_named
 
 from ..examination.conftest import interval_report

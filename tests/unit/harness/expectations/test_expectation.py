@@ -7,8 +7,8 @@ import pytest
 
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.session import JUDGE_NAMES
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import Verdict
 from postcrash.properties import TORN_BLOCKS
 from postcrash.properties.promises import PRACTICE_RULES, RULES, unknown_names

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, intervals, write_recording
-from postcrash.harness.session import Session
-from postcrash.reports.store.records import Finding, recording_id, state_id
+from postcrash.harness.examination.session import Session
+from postcrash.store.records import Finding, recording_id, state_id
 
 SECTORS = 4096
 WORKLOAD = "---\ncreat a\nsync\n"

@@ -11,7 +11,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.findings import minimize as module
 from postcrash.harness.findings.minimize import minimize
 from postcrash.model import parse_workload
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.store.kernel_build import KernelBuild
 
 from ..hunting.pretence import found, plan
 

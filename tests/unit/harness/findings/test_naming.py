@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.session import Session
 from postcrash.harness.findings.naming import named
-from postcrash.harness.session import Session
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 MakeFinding = Callable[..., tuple[Finding, Session]]
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness import session as module
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination import session as module
+from postcrash.harness.examination.session import Session
 from postcrash.harness.findings.own_kernel import is_found_on, on_its_kernel, unlike_found
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.stock import KernelParts, Stock, choose_kernel
-from postcrash.harness.session import Session
-from postcrash.reports.store.kernel_build import KernelBuild
-from postcrash.reports.store.records import Finding
+from postcrash.store.kernel_build import KernelBuild
+from postcrash.store.records import Finding
 
 from ..guests.kernels.test_stock import uml
 

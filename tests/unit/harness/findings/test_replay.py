@@ -9,7 +9,7 @@ from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.findings.replay import recovered
 from postcrash.harness.guests.events import ExecutionReport
 from postcrash.model import Verdict
-from postcrash.reports.consoles import Casualty
+from postcrash.store.consoles import Casualty
 
 from ..examination.conftest import RECOVER
 

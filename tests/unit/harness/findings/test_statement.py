@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from postcrash.harness.examination.session import Session
 from postcrash.harness.findings.statement import statement_of
-from postcrash.harness.session import Session
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 
 @pytest.mark.parametrize(

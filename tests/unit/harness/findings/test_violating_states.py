@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from postcrash.harness.examination.tally import StateCount
+from postcrash.harness.examination.session import Session
+from postcrash.harness.examination.violation_count import StateCount
 from postcrash.harness.findings import violating_states as module
 from postcrash.harness.findings.violating_states import NOT_COUNTED, TOO_MANY, violating_states
-from postcrash.harness.session import Session
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 MakeFinding = Callable[..., tuple[Finding, Session]]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from postcrash.reports.gate.run import Failure, Part
+from postcrash.store.gate_run import Failure, Part
 
 CAUSE = "c-0123456789abcdef"
 OTHER = "c-fedcba9876543210"

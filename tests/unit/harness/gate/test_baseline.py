@@ -15,11 +15,11 @@ from postcrash.harness.gate.baseline import (
     load_baseline,
     unseen_lines,
 )
-from postcrash.harness.gate.sightings import Sightings
+from postcrash.harness.gate.failure_history import Sightings
 from postcrash.model import Verdict
-from postcrash.reports.gate.fixed import fixed_lines
-from postcrash.reports.gate.run import INTERRUPTED, ITEMS_MAX, NO_TIME, TIME_SPENT, Part, Sighting
-from postcrash.reports.gate.unasked import unasked
+from postcrash.reports.gate.fixed_lines import fixed_lines
+from postcrash.reports.gate.untested_requirements import unasked
+from postcrash.store.gate_run import INTERRUPTED, ITEMS_MAX, NO_TIME, TIME_SPENT, Part, Sighting
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.campaign import programs_digest
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels.kernel import Kernel
-from postcrash.harness.session import Session
 from postcrash.targets import target_named
 
 GATE = """

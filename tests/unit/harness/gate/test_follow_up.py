@@ -9,10 +9,10 @@ import pytest
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.gate import follow_up as module
 from postcrash.harness.gate.follow_up import FollowUp
-from postcrash.harness.gate.turns import KNOWN_TRIED_MAX, _tried
+from postcrash.harness.gate.part_scheduler import KNOWN_TRIED_MAX, _tried
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import Failure, Share
-from postcrash.reports.store.store import NotInStoreError
+from postcrash.store.gate_run import Failure, Share
+from postcrash.store.store import NotInStoreError
 
 from .conftest import FINDING, failure, part
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.session import Session
 from postcrash.harness.gate import gate as module
 from postcrash.harness.gate.gate import Gate, Watcher, run_gate
-from postcrash.harness.session import Session
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import TIME_SPENT, Failure, GateRun, Part
+from postcrash.store.gate_run import TIME_SPENT, Failure, GateRun, Part
 
 from .conftest import CAUSE, OTHER, failure, part
 

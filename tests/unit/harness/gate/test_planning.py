@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import HarnessError, UsageError
+from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.contract import Contract, HeldProperty
 from postcrash.harness.gate import planning as module
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.gate import Gate, run_gate
 from postcrash.harness.gate.planning import PlannedPart, Planner, labelled
-from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.list_hunt import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection, Shard
-from postcrash.harness.session import Session
 from postcrash.properties import property_named
 from postcrash.targets import TARGETS, Target
 

@@ -15,9 +15,9 @@ from postcrash.harness.gate import rounds as module
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.rounds import Runner
-from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.list_hunt import ListSelection
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, parse_workload
-from postcrash.reports.gate.run import NO_TIME, TIME_SPENT, Failure, Part
+from postcrash.store.gate_run import NO_TIME, TIME_SPENT, Failure, Part
 from postcrash.targets import target_named
 
 from .conftest import CAUSE, OTHER, failure, part

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.examination.session import Session
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.planning import PlannedPart, Planner
 from postcrash.harness.gate.running import (
@@ -21,11 +22,10 @@ from postcrash.harness.gate.running import (
 )
 from postcrash.harness.hunting.causes import cause_of
 from postcrash.harness.hunting.hunt_result import Group, HuntResult
-from postcrash.harness.session import Session
 from postcrash.model import parse_workload
-from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part
-from postcrash.reports.store.explained import Explanation, PathComparison
-from postcrash.reports.store.store import Store
+from postcrash.store.explanation_data import Explanation, PathComparison
+from postcrash.store.gate_run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part
+from postcrash.store.store import Store
 
 from ..hunting.pretence import found, plan
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import BootError, InfrastructureError
+from postcrash.harness.examination.session import Session
 from postcrash.harness.guests import boot, engine
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.boot import why_no_boot
@@ -16,7 +17,6 @@ from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel, is_static
 from postcrash.harness.guests.kernels.stock import KernelParts, Stock
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.session import Session
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.harness.errors import InfrastructureError, LostAtWork
 from postcrash.harness.guests.events import IntervalReport, LostGuest, RecoveredState, read_event
-from postcrash.reports.consoles import Casualty
+from postcrash.store.consoles import Casualty
 
 from ..examination.conftest import interval_wire
 

@@ -8,9 +8,9 @@ import pytest
 
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 
 from .pretence import CREW, SPACE, Behaviour, Pretence, Silent, walks
 

@@ -16,7 +16,7 @@ from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.model import Verdict, Workload, parse_workload
-from postcrash.reports.store.records import Finding, recording_id
+from postcrash.store.records import Finding, recording_id
 from postcrash.targets import BaseImage, target_named
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 

@@ -3,8 +3,8 @@
 import pytest
 
 from postcrash.harness.hunting.causes import Cause, cause_of, general
-from postcrash.reports.store.explained import ExplainedWrite, Explanation
-from postcrash.reports.store.records import Finding
+from postcrash.store.explanation_data import ExplainedWrite, Explanation
+from postcrash.store.records import Finding
 
 
 def finding(

@@ -13,10 +13,10 @@ from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.default_hunt import LOOKS, DefaultSelection, DefaultSpace
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Plans, Probe
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.model import Verdict, Workload
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.targets import target_named
 
 from .pretence import CREW, Pretence, Silent, clean, plan, renames_break

@@ -18,12 +18,12 @@ from postcrash.harness.hunting import first_looks as module
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting.first_looks import FIRST_LOOK
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.probes import Probe
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection, spread
 from postcrash.model import NO_TIME_FOR_MORE_LOOKS, Verdict, Workload
-from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import Store
+from postcrash.store.records import Finding
+from postcrash.store.store import Store
 
 from .pretence import CREW, DEFAULT, SPACE, Behaviour, Pretence, Run, Silent, clean, plan, renames_break, walks
 

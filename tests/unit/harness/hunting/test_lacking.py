@@ -8,11 +8,11 @@ import pytest
 
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.hunting import hunt as hunts
-from postcrash.harness.hunting.hunts import run_hunt
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, Workload
 from postcrash.model.operation import Variant
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 
 from .pretence import CREW, SPACE, Pretence, Run, Silent, walks
 

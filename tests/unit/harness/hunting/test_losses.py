@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.harness.hunting.losses import calls_to_blame, headline
 from postcrash.model import parse_workload
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 from .pretence import found, plan
 

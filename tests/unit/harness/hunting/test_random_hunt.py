@@ -12,10 +12,10 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting import hunt as hunt_module
 from postcrash.harness.hunting import random_hunt as module
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.hunting.hunts import run_hunt
 from postcrash.harness.hunting.random_hunt import REFUSALS, RandomSelection
+from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.model import Verdict, Workload
-from postcrash.reports.store.store import Store
+from postcrash.store.store import Store
 from postcrash.workloads import GRAMMARS
 
 from .pretence import CREW, Behaviour, Pretence, Silent, clean, walks

@@ -15,8 +15,8 @@ from postcrash.harness.tables.characterize import Question, characterize, weaker
 from postcrash.model import Verdict
 from postcrash.properties import property_named
 from postcrash.properties.adversary import BY_WORKLOAD, Adversary
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import NOT_THERE, symbol
+from postcrash.store.records import Cell
 from postcrash.targets import BaseImage, target_named
 
 

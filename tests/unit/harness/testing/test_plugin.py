@@ -59,7 +59,7 @@ def test_pytest_starts_as_fast_as_without_the_plugin() -> None:
         "jinja2",
         "postcrash._core",
         "postcrash.model",
-        "postcrash.harness.session",
+        "postcrash.harness.examination.session",
     )
     code = f"import sys, postcrash.harness.testing.plugin; print([name for name in {slow} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -9,7 +9,7 @@ import pytest
 from postcrash.model import Entry, History, Segment, Tree, parse_workload
 from postcrash.model.choices import UndecidedBytes
 from postcrash.reports.explanation.comparison import LINES_MAX, PATHS_MAX, compare
-from postcrash.reports.store.explained import PathComparison
+from postcrash.store.explanation_data import PathComparison
 
 WORKLOAD = parse_workload('mkdir d\n---\ncreat d/a\nappend d/a 4096\nlink d/a b\nsetxattr b user.x "1 2"', "litmus")
 Change = Callable[[Entry], Entry | None]

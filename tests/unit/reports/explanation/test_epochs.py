@@ -22,7 +22,7 @@ from postcrash.reports.explanation.epochs import (
     shown_parts,
     unsent,
 )
-from postcrash.reports.store.explained import WriteStatus
+from postcrash.store.explanation_data import WriteStatus
 
 Event = tuple[Any, ...]
 SECTORS = 4096

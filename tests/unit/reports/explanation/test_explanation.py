@@ -9,7 +9,6 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 from postcrash.model import WorkloadError
-from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation import epochs
 from postcrash.reports.explanation.explanation import (
     EVIDENCE_LINES_MAX,
@@ -18,6 +17,7 @@ from postcrash.reports.explanation.explanation import (
     ExplanationError,
     explain,
 )
+from postcrash.store.consoles import Casualty, console_file
 
 Explain = Callable[..., Explanation]
 

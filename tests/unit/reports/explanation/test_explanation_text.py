@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from postcrash.reports.explanation.explanation import render_text
-from postcrash.reports.store.explained import Epoch, Evidence, Explanation, PathComparison
+from postcrash.store.explanation_data import Epoch, Evidence, Explanation, PathComparison
 
 
 def printed(explanation: Explanation, width: int = 120) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part, Share
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part, Share
 
 NEW, UNDECIDED, KNOWN, KNOWN_UNDECIDED, HOSTILE = (f"c-{number:016x}" for number in range(1, 6))
 MakeFailure = Callable[..., Failure]

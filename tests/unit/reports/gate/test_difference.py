@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from postcrash.reports.gate.difference import difference_lines, differences, unlike
-from postcrash.reports.gate.run import Failure, GateRun, Part
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.store.gate_run import Failure, GateRun, Part
+from postcrash.store.kernel_build import KernelBuild
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from postcrash.reports.gate.failure_text import commands, covered, facts, headline, shard, sorts, story, unexplained
-from postcrash.reports.gate.run import Failure, GateRun, Part, Share
+from postcrash.store.gate_run import Failure, GateRun, Part, Share
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

@@ -9,7 +9,7 @@ import pytest
 
 from postcrash.reports.gate import file
 from postcrash.reports.gate.file import GateFileError, load
-from postcrash.reports.gate.run import GateRun
+from postcrash.store.gate_run import GateRun
 
 
 def told(path: Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from postcrash.reports.gate.github import ANNOTATIONS_MAX, github
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

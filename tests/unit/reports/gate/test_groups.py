@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from postcrash.reports.gate.groups import cause_groups
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.store.gate_run import Failure, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from postcrash.reports.gate.json_lines import json_lines, line_schema
-from postcrash.reports.gate.run import GateRun
+from postcrash.store.gate_run import GateRun
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "result-line.schema.json"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from postcrash.reports.gate.failure_text import fixed_line
 from postcrash.reports.gate.junit import junit
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.store.gate_run import Failure, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

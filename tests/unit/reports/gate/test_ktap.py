@@ -8,7 +8,7 @@ from tap.parser import Parser
 
 from postcrash.model import Verdict
 from postcrash.reports.gate.ktap import ktap
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.store.gate_run import Failure, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

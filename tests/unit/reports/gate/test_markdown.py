@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from postcrash.reports.gate.markdown import ITEMS_MAX, markdown
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

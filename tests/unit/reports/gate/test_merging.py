@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from postcrash.model import Verdict
 from postcrash.reports.gate.merging import joined, merged
-from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, Sighting, UnseenLine, validated
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.store.gate_run import UNTESTED, Failure, GateRun, Part, Sighting, UnseenLine, validated
+from postcrash.store.kernel_build import KernelBuild
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postcrash.reports.gate.next_steps import next_steps
-from postcrash.reports.gate.run import GateRun
+from postcrash.store.gate_run import GateRun
 
 from .conftest import KNOWN, failure, part, run
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft4Validator
 
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
 from postcrash.reports.gate.sarif import sarif
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

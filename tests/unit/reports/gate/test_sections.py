@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import INTERRUPTED, Failure, GateRun, Part, VerdictName
 from postcrash.reports.gate.sections import sections
+from postcrash.store.gate_run import INTERRUPTED, Failure, GateRun, Part, VerdictName
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]

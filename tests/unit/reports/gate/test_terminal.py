@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from postcrash.reports.gate.run import GateRun
 from postcrash.reports.gate.terminal import print_gate
+from postcrash.store.gate_run import GateRun
 
 
 def printed(run: GateRun) -> list[str]:

@@ -13,13 +13,13 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
 from postcrash.reports.explanation.timeline import timeline
-from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part, Share
-from postcrash.reports.page.of_needs import Vulnerability, report_of_needs
+from postcrash.reports.page.needs_page import Vulnerability, report_of_needs
 from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Column, Matrix
 from postcrash.reports.tables.needs import NeedsCell, NeedsRow
+from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part, Share
+from postcrash.store.records import Cell
 
 EVIL = "</script><script>alert(1)</script><!--\"'&`<i>`\x1b\u202e\ud800"
 KV = "kv-1.2[sync=on]"

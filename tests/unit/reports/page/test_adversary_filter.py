@@ -7,10 +7,10 @@ from playwright.sync_api import expect
 
 from postcrash.model import Verdict
 from postcrash.properties.adversary import Adversary
-from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.page import render_gate, render_matrix
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Matrix
+from postcrash.store.gate_run import GateRun
+from postcrash.store.records import Cell
 
 from .conftest import Reader
 

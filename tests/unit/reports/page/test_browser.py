@@ -13,13 +13,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix, render_needs
 from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
-from postcrash.reports.store.explained import PathComparison
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Matrix
+from postcrash.store.explanation_data import PathComparison
+from postcrash.store.gate_run import GateRun
+from postcrash.store.records import Cell
 
 from .conftest import SCRIPT, Reader
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page import page as page_module
-from postcrash.reports.page.of_matrix import report_of_matrix
+from postcrash.reports.page.matrix_page import report_of_matrix
 from postcrash.reports.page.page import LINK_MAX, TEXT_MAX, code, render_gate, render_matrix, render_needs
 from postcrash.reports.page.story import Story
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Matrix
+from postcrash.store.gate_run import GateRun
+from postcrash.store.records import Cell
 
 from .conftest import EVIL
 

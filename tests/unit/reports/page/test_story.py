@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from postcrash.reports.page.story import Story, story_block
-from postcrash.reports.store.records import Finding
+from postcrash.store.records import Finding
 
 from .conftest import EVIL, SCRIPT
 

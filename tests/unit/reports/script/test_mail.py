@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from postcrash.reports.script.mail import SUBJECT_WIDTH, WIDTH, Mail, mail
-from postcrash.reports.store.explained import Explanation, PathComparison
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.store.explanation_data import Explanation, PathComparison
+from postcrash.store.kernel_build import KernelBuild
 from postcrash.targets import target_named
 
 from ..conftest import StoredFinding

@@ -14,7 +14,7 @@ from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_parts import REPLAY
 from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Symptom, script
-from postcrash.reports.store.explained import ExplainedWrite
+from postcrash.store.explanation_data import ExplainedWrite
 from postcrash.targets import TARGETS, target_named
 
 pytestmark = pytest.mark.slow

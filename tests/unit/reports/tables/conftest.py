@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from postcrash.model import Verdict
-from postcrash.reports.store.records import Cell
+from postcrash.store.records import Cell
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from postcrash.model import Verdict
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import Statements
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import (
     NAMES_CHARACTERS_MAX,
     Grid,
@@ -22,6 +21,7 @@ from postcrash.reports.tables.grid import (
     titles,
     totals,
 )
+from postcrash.store.records import Cell
 
 MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED

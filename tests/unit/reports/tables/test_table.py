@@ -11,7 +11,6 @@ from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
 from postcrash.properties.adversary import Adversary
 from postcrash.properties.promises import Clause, Statements
-from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import (
     adversary_legend,
     mark,
@@ -19,6 +18,7 @@ from postcrash.reports.tables.grid import (
 )
 from postcrash.reports.tables.published import published, why_otherwise
 from postcrash.reports.tables.table import LEGEND, print_table, to_json, to_markdown
+from postcrash.store.records import Cell
 
 MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED

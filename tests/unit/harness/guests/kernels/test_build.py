@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from postcrash.harness.guests.kernels.build import build_of
-from postcrash.reports.store.kernel_build import KernelBuild
+from postcrash.store.kernel_build import KernelBuild
 
+from .test_bzimage import PVH, elf, image, note
 from .test_stock import image as headed
-from .test_unpacked import PVH, elf, image, note
 
 ID = bytes(range(20))
 NOTE = note(b"GNU\0", 3, ID)

@@ -6,7 +6,7 @@ import pytest
 
 from postcrash.harness.guests.kernels.elf_notes import build_id
 
-from .test_unpacked import elf, note
+from .test_bzimage import elf, note
 
 NOTE = note(b"GNU\0", 3, bytes(range(20)))
 

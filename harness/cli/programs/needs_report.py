@@ -1,0 +1,185 @@
+"""What `postcrash needs` has found out so far: printed as it comes, and kept for the files that are written."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+
+from postcrash.apps import Application
+from postcrash.apps.needs import ASSUMPTIONS, Advice, Needs, SearchLimits, in_order
+from postcrash.harness.auditing.audit import Audit, audit
+from postcrash.harness.auditing.flush_runs import FlushRunner
+from postcrash.harness.auditing.needs import ApplicationNeeds
+from postcrash.harness.cli.programs.flush_runs_text import print_runs, runs_to_json
+from postcrash.harness.cli.programs.needs_page import needs_page, vulnerabilities_of
+from postcrash.harness.cli.programs.needs_sarif import ApplicationAdvice
+from postcrash.harness.cli.programs.needs_text import advice_to_json, print_advice, print_needs, to_json
+from postcrash.harness.cli.progress import TerminalProgress
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.session import Session
+from postcrash.harness.files.output import command_line, notes
+from postcrash.harness.tables.cell_store import KeptCells
+from postcrash.harness.tables.needs_and_gives import compare, gives, lacking_of, plans_of, question_of
+from postcrash.model import Verdict
+from postcrash.reports.page.needs_page import Vulnerability
+from postcrash.reports.tables.needs import NeedsCell, NeedsRow, needs_markdown
+from postcrash.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceRequest:
+    """Advice is wanted: on file systems with the properties `given`, or on targets.
+
+    runs  run it on each target without at most so many flushes
+    """
+
+    given: frozenset[str]
+    runs: int
+
+
+class NeedsReport:
+    """The answers so far."""
+
+    def __init__(
+        self,
+        session: Session,
+        limits: SearchLimits,
+        how: Exploration,
+        guests: int | None,
+        advising: AdviceRequest | None,
+        *,
+        quiet: bool,
+        resumed: bool = False,
+        fresh: bool = False,
+    ) -> None:
+        """Take the cells that the store has if the report is `resumed`, and measure properties again if `fresh`."""
+        self._kept, self._resumed, self._fresh = KeptCells(session, how, limits), resumed, fresh
+        self._session, self._limits, self._how, self._guests, self._advising = session, limits, how, guests, advising
+        self._console = Console(quiet=quiet)
+        self._answers: list[dict[str, object]] = []
+        self._rows: list[NeedsRow] = []
+        self._vulnerabilities: list[Vulnerability] = []
+        self.cells: list[NeedsCell] = []
+        self.advised: list[ApplicationAdvice] = []
+
+    def add(self, application: Application, targets: Sequence[Target]) -> None:
+        """Find the needs of an application, and whether the targets give them."""
+        with ApplicationNeeds(application) as asked:
+            with notes().status("judging folders") as status:
+                needs = asked.needs(self._limits, lambda text: status.update(f"judging folders {text}"))
+            print_needs(self._console, asked, needs)
+            self._answers.append(to_json(asked, needs))
+            self._rows.append(_row(asked, needs))
+            self._vulnerabilities += vulnerabilities_of(asked, needs)
+            if self._advising is not None and not targets:
+                advice = self._advice(asked, self._advising.given)
+                self._answers[-1]["advice"] = advice_to_json(advice)
+                self.advised.append(ApplicationAdvice(asked.application.name, asked.protocol, advice))
+            advice_on: dict[str, object] = {}
+            for target in targets:
+                if self._resumed and (known := self._kept.cell(application, target)) is not None:
+                    self._add_cell(known)
+                    continue
+                cell, given, whole = self._cell(asked, target)
+                self._add_cell(cell)
+                self._kept.keep(application, target, cell)
+                if self._advising is not None:
+                    advice_on[target.name] = self._advice_on(asked, target, given, whole)
+            if advice_on:
+                self._answers[-1]["advice_on"] = advice_on
+
+    def _add_cell(self, cell: NeedsCell) -> None:
+        self.cells.append(cell)
+        self._console.print(_cell_text(cell), highlight=False, markup=False)
+
+    def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
+        with notes().status("judging folders") as status:
+            advice = asked.advice(given, self._limits, lambda text: status.update(f"judging folders {text}"))
+        print_advice(self._console, asked.protocol, advice)
+        return advice
+
+    def _advice_on(
+        self, asked: ApplicationNeeds, target: Target, given: frozenset[str], whole: Audit
+    ) -> dict[str, object]:
+        """Advice on a target where the application came to `whole`, as decoded JSON. What it rests on is run there."""
+        assert self._advising is not None
+        if lacking := lacking_of(asked.protocol, given):
+            self._console.print(f"  no advice: {lacking}", highlight=False, markup=False)
+            return {"lacking": lacking}
+        advice = self._advice(asked, given & frozenset(each.name for each in ASSUMPTIONS))
+        self.advised.append(ApplicationAdvice(f"{asked.application.name} on {target.name}", asked.protocol, advice))
+        if whole.verdict is not Verdict.HOLDS or not advice.flushes:
+            return advice_to_json(advice)
+        with TerminalProgress(None) as progress:
+            runner = FlushRunner(
+                self._session,
+                asked.application,
+                asked.protocol,
+                whole=whole,
+                target=target,
+                how=self._how,
+                guests=self._guests,
+                progress=progress,
+                runs_max=self._advising.runs,
+            )
+            runs = runner.runs([each.step for each in advice.flushes])
+        self.advised[-1] = replace(self.advised[-1], runs=runs)
+        print_runs(self._console, runs)
+        return {**advice_to_json(advice), "runs": runs_to_json(runs)}
+
+    def _cell(self, asked: ApplicationNeeds, target: Target) -> tuple[NeedsCell, frozenset[str], Audit]:
+        """The cell, the properties of the target, and what the application came to there."""
+        question = question_of(asked.protocol, self._how)
+        with TerminalProgress(plans_of(self._session, target, question)) as progress:
+            given = gives(self._session, target, question, self._guests, progress, fresh=self._fresh)
+        with TerminalProgress(2) as progress:
+            real = audit(self._session, asked.application, target, self._how, self._guests, progress)
+        return compare(asked, given, real, self._limits), given, real
+
+    def markdown(self) -> str:
+        """The table so far."""
+        command = command_line()
+        date = datetime.datetime.now(datetime.UTC).date()
+        kernel, model = self._session.kernel.label, self._how.model
+        return needs_markdown(self._rows, self.cells, command=command, kernel=kernel, model=model, date=date)
+
+    def html(self) -> str:
+        """The page so far."""
+        return needs_page(self._session, self._how.model, self._rows, self.cells, self._vulnerabilities)
+
+    def to_json(self) -> dict[str, object]:
+        """Everything so far."""
+        cells = [
+            {
+                **{"application": cell.application, "target": cell.target, "standing": cell.symbol},
+                **{"real": cell.real.name.lower(), "modelled": cell.modelled.name.lower(), "because": cell.because},
+                **{"prevented_by": list(cell.lacking), "finding": cell.finding, "states": str(cell.states)},
+                **{"recoveries": cell.recoveries, "folders": cell.folders},
+            }
+            for cell in self.cells
+        ]
+        return {"needs": self._answers, "cells": cells}
+
+
+def _row(asked: ApplicationNeeds, needs: Needs) -> NeedsRow:
+    sets = tuple(
+        (" and ".join(in_order(each.names)) or "nothing") + ("" if each.is_complete else f" (first {each.folders})")
+        for each in needs.sets
+    )
+    protocol = asked.protocol
+    return NeedsRow(
+        application=asked.application.name,
+        sets=sets,
+        is_complete=needs.is_complete,
+        calls=len(protocol.steps),
+        changes=len(protocol.changes),
+        folders=asked.folders,
+    )
+
+
+def _cell_text(cell: NeedsCell) -> str:
+    because = f": {cell.because}" if cell.because else ""
+    lacking = f"; it would take {' or '.join(cell.lacking)}" if cell.lacking else ""
+    witness = f" ({cell.finding})" if cell.finding else ""
+    return f"  {cell.symbol} on {cell.target}{because}{witness}{lacking}"

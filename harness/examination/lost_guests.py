@@ -1,0 +1,115 @@
+"""Lost guests: the note on each one, and the finding if one workload loses two guests."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from postcrash._core import Recording, intervals
+from postcrash.harness.errors import LostAtWork
+from postcrash.harness.examination.comparison import comparison_among
+from postcrash.harness.examination.crash_in_recovery import SameRecovery
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.provenance import Provenance
+from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.model import Verdict, Workload
+from postcrash.model.operation import PROGRAMS
+from postcrash.reports.explanation.explanation import explain
+from postcrash.store.consoles import Casualty, console_file
+from postcrash.store.records import Finding, recording_id
+
+CASUALTY_JUDGE = "guest"
+"""The judge that a finding names if running a workload or recovering a crash state kills or hangs every guest."""
+_RECOVERIES = {"trust": "in the recovery of the base image", "recovery": "in the recovery of a crash state"}
+
+
+def note(during: str, lost: Casualty) -> str:
+    """One sentence: what the guest did, what happened then, and where the console is."""
+    return f"{during}: {lost.what}; the guest was replaced (console: {console_file(lost)} in the store)"
+
+
+def doing(workload: Workload, lost: LostAtWork) -> str:
+    """What a guest did when it was lost."""
+    if lost.during != "run":
+        return _RECOVERIES[lost.during]
+    started, returned = lost.started, lost.returned
+    recorded = range(len(workload.setup), len(workload.operations))
+    program = next((number for number in recorded if workload.operations[number].word in PROGRAMS), None)
+    if program is not None and started > program + 1:  # how often it had said something is not known
+        return f"in '{workload.operations[program]}', or after it"
+    if started > returned:
+        operation = workload.operations[started - 1]
+        return f"in '{operation}'" if started > len(workload.setup) else f"in the set-up, in '{operation}'"
+    if started == len(workload.operations):
+        return "after the last operation, while the file system was unmounted"
+    if started == 0:
+        return "before the first operation, while the file system was mounted"
+    if started == len(workload.setup):
+        return "while the set-up was made durable"
+    return f"after '{workload.operations[started - 1]}'"
+
+
+def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
+    """Note a guest that was lost while the workload ran, and have its console kept."""
+    result.casualties.append(lost.casualty)
+    result.notes.append(note(doing(workload, lost), lost.casualty))
+
+
+def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
+    """The examination of a workload that lost two guests: one finding. All other judges are undecided.
+
+    If the plan compares with a reference that loses guests too, there is no finding.
+    `recording` has what the last guest did until it was lost.
+    """
+    where = doing(plan.workload, lost)
+    message = f"{where}: {lost.what}"
+    recorded = Recording(recording)
+    finding = _finding(plan, recorded, lost, message)
+    result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel, plan.guest)
+    result.device = Provenance.of(recorded).device
+    reason = f"the workload did not come to its end: {message}"
+    names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
+    result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
+    ruling = compared(plan, Ruling(Verdict.VIOLATED, relevant=True, reason=message), lost)
+    result.rulings[CASUALTY_JUDGE] = ruling
+    result.findings = [finding] * (ruling.verdict is Verdict.VIOLATED)
+    return result
+
+
+def compared(plan: Plan, ruling: Ruling, lost: LostAtWork | None) -> Ruling:
+    """The ruling on guests that the plan's workload cost. It is undecided if a judge compares and sees no change.
+
+    `lost` is as in `Comparison.why_no_change`.
+    """
+    comparison = comparison_among(plan.judges)
+    reason = comparison.why_no_change(plan.workload, lost) if comparison is not None else ""
+    return Ruling(Verdict.UNDECIDED, relevant=True, reason=reason, unknown=[reason]) if reason else ruling
+
+
+def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) -> Finding:
+    # There is no crash interval before the set-up is durable. The last interval ends where the recording ends.
+    known = intervals(recorded, plan.base.path, plan.how.model)
+    finding = Finding(
+        id=plan.finding_id(CASUALTY_JUDGE, message, None, within_recovery=False),
+        checker=CASUALTY_JUDGE,
+        message=message,
+        target=plan.target.name,
+        kernel=plan.kernel,
+        model=plan.how.model,
+        workload_name=plan.workload.name,
+        workload_text=plan.workload.to_text(),
+        recording=recording_id(recorded.digest),
+        base=plan.base.id,
+        state="",
+        interval=max(len(known) - 1, 0),
+        choices=(),
+        lost=(),
+        torn=0,
+        started=lost.started,
+        returned=lost.returned,
+        observation=None,
+        casualty=lost.casualty,
+        recover={},
+        guest=plan.guest,
+        built=plan.built,
+        explanation=None,
+    )
+    return replace(finding, explanation=explain(finding, recorded, plan.base.path)) if known else finding

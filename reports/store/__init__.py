@@ -1,1 +1,0 @@
-"""Findings, results and recordings on disk."""

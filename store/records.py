@@ -1,0 +1,306 @@
+"""What the harness hands to the reports: the cells of a table, findings, and their ids.
+
+Ids are short and depend only on what they identify: the same finding on the same target and kernel has the same id in
+every run.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from postcrash.model import Verdict
+from postcrash.model.numbers import DIGITS_MAX
+from postcrash.model.validation import shown
+from postcrash.properties.adversary import BY_WORKLOAD, Adversary
+from postcrash.properties.promises import Statements
+from postcrash.store.consoles import Casualty
+from postcrash.store.explanation_data import Explanation
+from postcrash.store.json_codec import Json, PlainError, from_plain, to_plain
+from postcrash.store.kernel_build import ComparedWith, KernelBuild
+from postcrash.targets import RecoveryKind
+
+Choices = tuple[tuple[int, int], ...]
+
+_FINDING_ID = re.compile(r"f-[0-9a-f]{16}")
+_RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
+_BASE_ID = re.compile(r"b-[0-9a-f]{16}")
+_STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
+_CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
+_DECIMAL = re.compile(rf"[0-9]{{1,{DIGITS_MAX}}}")
+_NUMBER_MAX = 2**32 - 1
+COMPARED = "same-as:"
+"""Begins the names of judges that compare with a reference, before the reference's name (`kernel:6.1`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One answer of a table: does `target` have `property`?
+
+    states      crash states that the verdict covers, exactly
+    recoveries  recoveries run for them
+    outcomes    different observations among them, summed over workloads
+    workloads   workloads that were recorded; 0 if the target lacks something that each of them needs
+    relevant    how many of these had a true premise somewhere: the *sometimes* witness
+    witness     id of the finding that shows a violation
+    reason      why it is undecided, what bounds it, or empty
+    said        what documents say of it; this is not part of the evidence
+    adversary   the weakest adversary that breaks it, if it is VIOLATED; otherwise the strongest that was tried
+    guest       digest of the guest, which tells its kernel from another of that name; empty if nothing was run
+    """
+
+    target: str
+    property: str
+    verdict: Verdict
+    states: int
+    recoveries: int
+    outcomes: int
+    workloads: int
+    relevant: int
+    witness: str | None
+    reason: str
+    kernel: str
+    model: str
+    said: Statements
+    adversary: Adversary = BY_WORKLOAD[-1]
+    guest: str = ""
+
+    @staticmethod
+    def not_asked(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
+        """The cell of a question that no workload was recorded for, with the reason."""
+        return Cell(
+            target=target,
+            property=prop,
+            verdict=Verdict.UNDECIDED,
+            states=0,
+            recoveries=0,
+            outcomes=0,
+            workloads=0,
+            relevant=0,
+            witness=None,
+            reason=reason,
+            kernel=kernel,
+            model=model,
+            said=said,
+        )
+
+    def to_json(self) -> Json:
+        """The cell as decoded JSON. `states` is decimal text, because it is too large for JSON readers."""
+        plain = to_plain(self)
+        del plain["said"]
+        return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
+
+    @staticmethod
+    def from_json(value: object) -> "Cell":
+        """The cell from which `to_json` made `value`. Raises `PlainError`."""
+        if not isinstance(value, dict):
+            raise PlainError("cell", "an object", value)
+        states = value.get("states")
+        if not isinstance(states, str) or not _DECIMAL.fullmatch(states):
+            raise PlainError("cell.states", "a decimal number in quotes", states)
+        about = {name: value[name] for name in ("promise", "denial") if name in value}
+        rest = {name: field for name, field in value.items() if name not in ("promise", "denial", "standing")}
+        cell = from_plain(Cell, {**rest, "states": int(states), "said": about}, "cell")
+        expected = standing_json(cell.said, cell.verdict)["standing"]
+        if value.get("standing", "") != expected:
+            raise PlainError("cell.standing", str(expected), value.get("standing", ""))
+        return cell
+
+
+def standing_json(said: Statements, verdict: Verdict) -> Json:
+    """As decoded JSON: the rule that promises, the rule that denies, and what the verdict means then."""
+    return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A crash state that breaks something, or a workload that ends the guest, with everything needed to make it again.
+
+    checker        name of the property or checker that objects
+    workload_text  the workload that was recorded, in the `.ops` language
+    recording      id of the recording, base: id of the base image, state: id of the crash state
+    interval       the crash interval, and choices: (component, version) of the state; versions of 0 are not named
+    lost           pieces in flight in the interval that the state lost, as indices; torn: writes that it kept in part
+    started        operations (set-up included) that had been started, and returned: those that had returned
+    observation    the agent's report, decoded JSON; None if every guest was lost
+    casualty       how the guests were lost; None if they were not
+    recover        the command that the agent got, decoded JSON; empty if the guests were lost while they ran the
+                   workload: then `recording` ends there, and there is no crash state, so `state` is empty too
+    guest          digest of the guest, which tells its kernel from another of that name; empty if not known
+    minimal        id of the finding with the smallest workload that breaks the same judge, if it was searched for
+    needed         of the lost pieces those that matter, as (sector, sectors): if one is kept and all else stays, the
+                   judge does not object; None if it was not tried
+    built          the build of the kernel; None if it is not known
+    compared       what its judge compared with; None if it does not compare, or if it is not known
+    reference_outcome  if the judge compares: of the outcomes that the reference shows at the instant, the nearest to
+                   the observation, as decoded JSON (mount and tree only); None if it shows none there
+    """
+
+    id: str
+    checker: str
+    message: str
+    target: str
+    kernel: str
+    model: str
+    workload_name: str
+    workload_text: str
+    recording: str
+    base: str
+    state: str
+    interval: int
+    choices: Choices
+    lost: tuple[int, ...]
+    torn: int
+    started: int
+    returned: int
+    observation: Json | None
+    casualty: Casualty | None
+    recover: Json
+    explanation: Explanation | None = None
+    minimal: str | None = None
+    guest: str = ""
+    needed: tuple[tuple[int, int], ...] | None = None
+    built: KernelBuild | None = None
+    compared: ComparedWith | None = None
+    reference_outcome: Json | None = None
+
+    @property
+    def reference_name(self) -> str:
+        """The name of the reference that its judge compares with, such as `kernel:6.1`; empty for other judges."""
+        return self.checker.removeprefix(COMPARED) if self.checker.startswith(COMPARED) else ""
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether the guests were lost while they ran the workload: there is no crash state."""
+        return not self.recover
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a program ran before the mount."""
+        return bool(self.recover.get("repair"))
+
+    @property
+    def recovery(self) -> RecoveryKind:
+        """What guests do with the crash state. Raises ValueError if `recover` does not say it."""
+        return RecoveryKind.from_wire(self.recover)
+
+    def to_json(self) -> Json:
+        """As decoded JSON."""
+        plain: Json = to_plain(self)
+        return plain
+
+    @staticmethod
+    def from_json(value: object) -> "Finding":
+        """The finding from which `to_json` made `value`. Raises `PlainError`."""
+        return from_plain(Finding, value, "finding")
+
+
+Simplicity = tuple[int, int, int, int, tuple[int, ...]]
+
+
+class CrashState(Protocol):
+    """The fields of a crash state that tell how simple it is. `Finding` says what each field is."""
+
+    @property
+    def lost(self) -> tuple[int, ...]: ...
+    @property
+    def torn(self) -> int: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def interval(self) -> int: ...
+
+
+def simplicity(state: CrashState) -> Simplicity:
+    """The smaller is the simpler: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
+
+    The lost pieces come last, so that no two contents of one recording's crash intervals compare equal.
+    """
+    return len(state.lost), state.torn, state.started, state.interval, state.lost
+
+
+class IdError(ValueError):
+    """A text is not the id that it should be. The message shows the text."""
+
+
+def finding_id(parts: Iterable[str]) -> str:
+    """The id of the finding with these distinguishing `parts`: `f-` and 16 hexadecimal digits of their SHA-256."""
+    return named_by("f", parts)
+
+
+def named_by(letter: str, parts: Iterable[str]) -> str:
+    """The id of what these parts distinguish: the letter, `-` and 16 hexadecimal digits of their SHA-256."""
+    lengths = "".join(f"{len(part)}:{part}" for part in parts)
+    return f"{letter}-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def recording_id(digest: str) -> str:
+    """The id of the recording with this SHA-256 (hexadecimal): `r-` and its first 16 digits."""
+    return check_recording_id(f"r-{digest[:16].lower()}")
+
+
+def is_recording_id(text: str) -> bool:
+    """Whether `text` has the form of a recording's id."""
+    return _RECORDING_ID.fullmatch(text) is not None
+
+
+def check_recording_id(text: str) -> str:
+    """`text` itself. Raises `IdError` unless it has the form of a recording's id."""
+    return _matching(text, _RECORDING_ID, "a recording's id (r- and 16 hexadecimal digits)")
+
+
+def is_finding_id(text: str) -> bool:
+    """Whether `text` has the form of a finding's id."""
+    return _FINDING_ID.fullmatch(text) is not None
+
+
+def check_base_id(text: str) -> str:
+    """`text` itself. Raises `IdError` unless it has the form of a base image's id."""
+    return _matching(text, _BASE_ID, "a base image's id (b- and 16 hexadecimal digits)")
+
+
+def check_finding_id(text: str) -> str:
+    """`text` itself. Raises `IdError` unless it has the form of a finding's id."""
+    return _matching(text, _FINDING_ID, "a finding's id (f- and 16 hexadecimal digits)")
+
+
+def _matching(text: str, form: re.Pattern[str], expected: str) -> str:
+    if not form.fullmatch(text):
+        raise IdError(f"expected {expected}, found {shown(text)}")
+    return text
+
+
+def state_id(recording: str, interval: int, choices: Sequence[tuple[int, int]]) -> str:
+    """The id of a crash state: recording, interval, and `component.version` for each version that is not 0.
+
+    Examples are `r-0123456789abcdef/3/0.1,4.2`, and `r-0123456789abcdef/3/-` for the state that keeps all that it can.
+    """
+    deviations = sorted((component, version) for component, version in choices if version)
+    shown_choices = ",".join(f"{component}.{version}" for component, version in deviations)
+    return f"{check_recording_id(recording)}/{interval}/{shown_choices or '-'}"
+
+
+def parse_state_id(text: str) -> tuple[str, int, Choices]:
+    """Recording, interval and choices (without those of version 0) of a state id. Raises `IdError`."""
+    match = _STATE_ID.fullmatch(text)
+    if match is None:
+        raise IdError(f"expected a crash state's id like r-0123456789abcdef/3/0.1,4.2, found {shown(text)}")
+    choices = tuple(_choice(word, text) for word in match[3].split(",")) if match[3] != "-" else ()
+    components = [component for component, _ in choices]
+    if components != sorted(set(components)):
+        raise IdError(f"components must be named once and in order, found {shown(match[3])} in {shown(text)}")
+    return match[1], _number(match[2], text), choices
+
+
+def _choice(word: str, text: str) -> tuple[int, int]:
+    match = _CHOICE.fullmatch(word)
+    if match is None:
+        raise IdError(f"expected component.version with a version of at least 1, found {shown(word)} in {shown(text)}")
+    return _number(match[1], text), _number(match[2], text)
+
+
+def _number(digits: str, text: str) -> int:
+    if len(digits) > len(str(_NUMBER_MAX)) or int(digits) > _NUMBER_MAX:
+        raise IdError(f"expected numbers up to {_NUMBER_MAX}, found {shown(digits)} in {shown(text)}")
+    return int(digits)
