@@ -22,3 +22,8 @@ def grouped(number: int) -> str:
 def counted(number: int) -> str:
     """The number with commas, or as a power of ten if it is large."""
     return grouped(number) if number < 10**_EXACT_DIGITS_MAX else f"about 10^{math.log10(number):.0f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """The count with its noun, such as `1 workload` or `1,200 workloads`."""
+    return f"{grouped(count)} {noun}{'' if count == 1 else 's'}"

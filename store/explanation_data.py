@@ -1,5 +1,6 @@
 """The content of an explanation as plain data. `explanation_text` and the HTML page show it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -138,6 +139,14 @@ class Explanation:
     reference: str = ""
     reference_said: str = ""
     objections: tuple[str, ...] = ()
+
+    def reference_differences(self) -> Iterator[str]:
+        """A line for each path that differs: what was found, and what the reference shows."""
+        if self.reference_said:
+            yield f"found: {self.failure or 'it mounts'}; on {self.reference}: {self.reference_said}"
+        for path in self.comparison:
+            if path.differs and path.reference:
+                yield f"{path.path} found: {'; '.join(path.found)}; on {self.reference}: {'; '.join(path.reference)}"
 
     def to_json(self) -> Json:
         """As decoded JSON."""

@@ -3,6 +3,7 @@
 A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple, TypeVar
@@ -30,6 +31,8 @@ That the recoveries of a budget are spent is no lack of time. It is the same on 
 UNTESTED = "no judge was put to the test"
 """The message of the failure of a part that tested nothing."""
 _OF_TIME = frozenset({NO_TIME, NO_TIME_FOR_CHECKS, NO_TIME_FOR_MORE_LOOKS, INTERRUPTED})
+_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
+NO_SERIES = "*"
 ITEMS_MAX = 100_000
 """The most parts, failures or names in one list."""
 
@@ -219,6 +222,16 @@ class PartHead(_Record):
         return f"{self.name} on {self.target}, {self.kernel}{model}"
 
 
+class Sighting(NamedTuple):
+    """Where a failure was seen: in which part, on which series of kernels, and what the part asked then."""
+
+    part: Text
+    target: Text
+    model: Text
+    series: Text
+    asked: Text
+
+
 class Part(PartHead):
     """One section of the gate's file on one target, kernel and device model."""
 
@@ -234,6 +247,23 @@ class Part(PartHead):
         """How many workloads there was no time for, or for a first look only. A further turn goes on with them."""
         glanced = (failure.workloads for failure in self.failures if failure.message == NO_TIME_FOR_MORE_LOOKS)
         return self.not_run + sum(glanced)
+
+    @property
+    def sighting(self) -> Sighting:
+        """Where the failures of this part are seen."""
+        return Sighting(self.name, self.target, self.model, series_of(self.kernel), self.asked)
+
+    def untested_requirement(self, name: str) -> Failure:
+        """The failure of a part in which the property `name` must hold and no workload puts it to the test."""
+        why = f"{name} must hold, and no workload put this to the test"
+        return Failure(
+            cause=cause_id((self.target, self.model, name, why)),
+            verdict="undecided",
+            judge=name,
+            message=why,
+            workloads=0,
+            known=self.hold.get(name),
+        )
 
     @property
     def gated(self) -> Verdict:
@@ -255,16 +285,6 @@ class FixedLine(_Record):
     line: Annotated[int, Field(ge=1)]
     cause: Text
     why: Text
-
-
-class Sighting(NamedTuple):
-    """Where a failure was seen: in which part, on which series of kernels, and what the part asked then."""
-
-    part: Text
-    target: Text
-    model: Text
-    series: Text
-    asked: Text
 
 
 class UnseenLine(FixedLine):
@@ -349,6 +369,17 @@ class Counts(_Record):
     workloads: int
     states: Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
     recoveries: int
+
+
+def kernel_version(label: str) -> str:
+    """The version in a kernel's label, such as `6.1.176` in `UML 6.1.176`. Empty if the label has none."""
+    match = _VERSION.search(label)
+    return match[0] if match else ""
+
+
+def series_of(label: str) -> str:
+    """The series of the kernel with this label, such as `6.1`. `*` if the label has no version."""
+    return ".".join(kernel_version(label).split(".")[:2]) or NO_SERIES
 
 
 def cause_id(words: Iterable[str]) -> str:

@@ -3,8 +3,8 @@
     # cause or finding   verdict    kernels     workloads   why
     c-1a2b3c4d5e6f7a8b   violated   6.1..6.12   <=3         # docs/findings/f2fs-first-fsync.md
 
-Kernels are a version, a range of versions whose ends may be left open, or * for all. `6.1` stands for all of 6.1.x.
-`<=3` is the most workloads of one part in which the failure is known. It may be left out.
+Kernels are a version, a range of versions whose ends may be open, or * for all. `6.1` stands for all of 6.1.x.
+`<=3` is an optional limit: the most workloads of one part in which the failure is known.
 """
 
 import math
@@ -18,18 +18,25 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.files.output import write_text
 from postcrash.harness.files.text_files import text_of
 from postcrash.model.text import cut
-from postcrash.reports.gate.fixed_lines import NO_SERIES, VERSION, series_of, sighting_of
-from postcrash.reports.gate.untested_requirements import unasked
-from postcrash.store.gate_run import ITEMS_MAX, Failure, Part, Sighting, UnseenLine
+from postcrash.store.gate_run import (
+    ITEMS_MAX,
+    NO_SERIES,
+    Failure,
+    Part,
+    Sighting,
+    UnseenLine,
+    kernel_version,
+    series_of,
+)
 
 HEADING = "# cause or finding   verdict    kernels     workloads   why"
 _BYTES_MAX = 16 << 20
 WHY_MAX = 2_000
 """The longest reason of a line, in characters."""
 _ID = re.compile(r"[cf]-[0-9a-f]{16}")
-_MOST = re.compile(r"<=([1-9][0-9]{0,8})")
+_LIMIT = re.compile(r"<=([1-9][0-9]{0,8})")
 _VERDICTS = ("violated", "undecided")
-_TURNS = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
+_DIRECTIONS = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
 """Bidirectional classes of characters that change the direction of the text behind them."""
 _NUMBERS = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}"
 _RANGE = re.compile(rf"(?P<from>{_NUMBERS})?(?P<dots>\.\.)?(?P<to>{_NUMBERS})?")
@@ -37,14 +44,14 @@ _RANGE = re.compile(rf"(?P<from>{_NUMBERS})?(?P<dots>\.\.)?(?P<to>{_NUMBERS})?")
 
 @dataclass(frozen=True, slots=True)
 class KernelRange:
-    """Versions from `first` to `last`, and all versions that begin with one of these. An end that is empty is open."""
+    """Versions from `first` to `last`, and all versions that begin with one of these. An empty end is open."""
 
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
 
     @staticmethod
     def parse(text: str) -> "KernelRange":
-        """The range that is written `*`, `6.1`, `6.1..6.12`, `6.1..` or `..6.12`. Raises ValueError."""
+        """Parses a range such as `*`, `6.1`, `6.1..6.12`, `6.1..` or `..6.12`. Raises ValueError."""
         if text == "*":
             return KernelRange()
         match = _RANGE.fullmatch(text)
@@ -57,10 +64,9 @@ class KernelRange:
 
     def has(self, kernel: str) -> bool:
         """Whether the kernel with this label is in the range. A label without a version is in `*` only."""
-        match = VERSION.search(kernel)
-        if match is None:
+        version = _numbers(kernel_version(kernel))
+        if not version:
             return not (self.first or self.last)
-        version = _numbers(match[0])
         return version >= self.first and version[: len(self.last)] <= self.last
 
     def may_have(self, series: str) -> bool:
@@ -79,8 +85,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 class BaselineLine:
     """A failure that is accepted.
 
-    id    that of its cause or of its finding
-    most  the most workloads of one part that may fail so; None: any number
+    id     of its cause or of its finding
+    limit  the most workloads of one part that may have the failure; None: any number
     """
 
     number: int
@@ -88,48 +94,47 @@ class BaselineLine:
     verdict: str
     kernels: KernelRange
     why: str
-    most: int | None = None
+    limit: int | None = None
 
     @property
-    def about(self) -> tuple[str, str, KernelRange]:
-        """What the line is about. Two lines of one file are never about the same."""
+    def key(self) -> tuple[str, str, KernelRange]:
+        """Identifies the line: no two lines of one file have the same key."""
         return self.id, self.verdict, self.kernels
 
-    def is_about(self, failure: Failure, kernel: str) -> bool:
-        """Whether the line is about this failure on the kernel with this label. No line is about a lack of time."""
-        is_it = self.is_seen_in(failure, kernel) and self.verdict == failure.verdict
-        return is_it and not failure.is_of_time
+    def accepts(self, failure: Failure, kernel: str) -> bool:
+        """Whether the line accepts the failure on the kernel with this label. No line accepts a lack of time."""
+        return self.matches(failure, kernel) and self.verdict == failure.verdict and not failure.is_of_time
 
-    def is_seen_in(self, failure: Failure, kernel: str) -> bool:
-        """Whether the failure has the line's id, with any verdict, on a kernel that the line is about."""
+    def matches(self, failure: Failure, kernel: str) -> bool:
+        """Whether the failure has the line's id, with any verdict, on a kernel in the line's range."""
         return self.id in (failure.cause, failure.finding, failure.found) and self.kernels.has(kernel)
 
 
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
-    """The lines of the file; none if it is not there. Raises UsageError with the line and what stands there."""
+    """The lines of the file; none if it is not there. Raises UsageError with the number of the line and its content."""
     try:
-        return tuple(_lines(text_of(path, _BYTES_MAX))) if path.exists() else ()
+        return tuple(_parsed_lines(text_of(path, _BYTES_MAX))) if path.exists() else ()
     except ValueError as error:
         raise UsageError(f"{path}:{error}") from error
 
 
-def _lines(text: str) -> Iterable[BaselineLine]:
+def _parsed_lines(text: str) -> Iterable[BaselineLine]:
     seen: dict[tuple[str, str, KernelRange], int] = {}
     for number, content in enumerate(_split(text), 1):
-        line = _numbered(number, content)
+        line = _parsed(number, content)
         if line is None:
             continue
-        if (first := seen.setdefault(line.about, number)) != number:
-            raise ValueError(f"{number}: the same as line {first}")
+        if (same := seen.setdefault(line.key, number)) != number:
+            raise ValueError(f"{number}: the same as line {same}")
         if len(seen) > ITEMS_MAX:
             raise ValueError(f"{number}: more than {ITEMS_MAX} lines")
         yield line
 
 
-def _numbered(number: int, content: str) -> BaselineLine | None:
-    """As `_line`. The error has the number of the line."""
+def _parsed(number: int, content: str) -> BaselineLine | None:
+    """Parses a line; None if it has only a comment or nothing. Raises ValueError with the number of the line."""
     try:
-        return _line(number, content)
+        return _parsed_content(number, content)
     except ValueError as error:
         raise ValueError(f"{number}: {error}") from error
 
@@ -141,132 +146,122 @@ def _split(text: str) -> list[str]:
 
 
 def hidden_character(text: str) -> str:
-    """The first character that hides what stands there: a control, an end of line, or a change of direction.
+    """The first invisible character: a control other than a tab, an end of line, or a change of direction.
 
-    Empty if there is none. A tab is none.
+    Empty if there is none.
     """
-    return next((each for each in text if each != "\t" and _is_hidden(each)), "")
+    return next((character for character in text if character != "\t" and _is_hidden(character)), "")
 
 
 def _is_hidden(character: str) -> bool:
-    is_turn = unicodedata.bidirectional(character) in _TURNS
-    return is_turn or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+    changes_direction = unicodedata.bidirectional(character) in _DIRECTIONS
+    return changes_direction or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
 
 
-def _line(number: int, content: str) -> BaselineLine | None:
-    """What one line says; None if it says nothing. Raises ValueError."""
-    if unseen := hidden_character(content):
-        raise ValueError(f"{unseen!r} is a character that nobody can see")
-    said, _, why = content.partition("#")
-    if not said.strip():
+def _parsed_content(number: int, content: str) -> BaselineLine | None:
+    if hidden := hidden_character(content):
+        raise ValueError(f"{hidden!r} is a character that nobody can see")
+    fields, _, why = content.partition("#")
+    if not fields.strip():
         return None
-    words = said.split()
+    words = fields.split()
     if len(words) not in (3, 4) or not why.strip():
         raise ValueError(
             f"expected `cause verdict kernels # why` or `cause verdict kernels <=N # why`, found {content[:80]!r}"
         )
     if len(why.strip()) > WHY_MAX:
         raise ValueError(f"the reason has {len(why.strip())} characters, and may have {WHY_MAX}")
-    id, verdict, kernels, *most = words
+    id, verdict, kernels = words[:3]
     if not _ID.fullmatch(id):
         raise ValueError(f"{id[:80]!r} is neither a cause (c-…) nor a finding (f-…)")
     if verdict not in _VERDICTS:
         raise ValueError(f"{verdict[:80]!r} is neither {' nor '.join(_VERDICTS)}")
-    limits = [_MOST.fullmatch(word) for word in most]
-    if None in limits:
-        raise ValueError(f"{most[0][:80]!r} is no number of workloads such as <=3")
-    limit = next((int(match[1]) for match in limits if match), None)
-    return BaselineLine(number, id, verdict, KernelRange.parse(kernels), why.strip(), limit)
+    limit = _LIMIT.fullmatch(words[3]) if len(words) == 4 else None
+    if len(words) == 4 and limit is None:
+        raise ValueError(f"{words[3][:80]!r} is no number of workloads such as <=3")
+    return BaselineLine(
+        number, id, verdict, KernelRange.parse(kernels), why.strip(), None if limit is None else int(limit[1])
+    )
 
 
 def compared_with(lines: Sequence[BaselineLine], parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The parts with what the baseline accepts. No line accepts that there was no time for something."""
-    told = []
+    """Marks what the baseline accepts in the parts. No line accepts a lack of time."""
+    compared = []
     for part in parts:
-        failures = (_compared(failure, _line_about(lines, failure, part.kernel)) for failure in part.failures)
-        hold = {name: _why_unasked(lines, part, name) for name in part.hold}
-        told.append(part.model_copy(update={"failures": tuple(failures), "hold": hold}))
-    return tuple(told)
+        failures = []
+        for failure in part.failures:
+            line = _accepting_line(lines, failure, part.kernel)
+            known = {"known": line.why, "known_in": line.limit} if line else {"known": None, "known_in": None}
+            failures.append(failure.model_copy(update=known))
+        hold: dict[str, str | None] = {}
+        for name in part.hold:
+            line = _accepting_line(lines, part.untested_requirement(name), part.kernel)
+            hold[name] = line.why if line else None
+        compared.append(part.model_copy(update={"failures": tuple(failures), "hold": hold}))
+    return tuple(compared)
 
 
-def _why_unasked(lines: Sequence[BaselineLine], part: Part, name: str) -> str | None:
-    """Why the baseline accepts that no workload puts the property `name` to the test; None if it does not."""
-    line = _line_about(lines, unasked(part, name), part.kernel)
-    return None if line is None else line.why
-
-
-def _line_about(lines: Sequence[BaselineLine], failure: Failure, kernel: str) -> BaselineLine | None:
-    """The line about the failure that accepts it in the most workloads, if there are several."""
-    about = (line for line in lines if line.is_about(failure, kernel))
-    return max(about, key=lambda line: math.inf if line.most is None else line.most, default=None)
-
-
-def _compared(failure: Failure, line: BaselineLine | None) -> Failure:
-    known = {"known": None, "known_in": None} if line is None else {"known": line.why, "known_in": line.most}
-    return failure.model_copy(update=known)
+def _accepting_line(lines: Sequence[BaselineLine], failure: Failure, kernel: str) -> BaselineLine | None:
+    """The line that accepts the failure in the most workloads. None if no line accepts it."""
+    accepting = (line for line in lines if line.accepts(failure, kernel))
+    return max(accepting, key=lambda line: math.inf if line.limit is None else line.limit, default=None)
 
 
 def unseen_lines(
     lines: Iterable[BaselineLine], parts: Sequence[Part], places: Callable[[str], Iterable[Sighting]]
 ) -> tuple[UnseenLine, ...]:
-    """The lines whose failures are in none of the parts. `places` says where something of an id was ever seen.
+    """The lines whose failures are in none of the parts. `places` returns where failures of an id were ever seen.
 
     A line is left out if only kernels outside its range ran at such a place, such as another release of the series.
     """
     unseen = []
     for line in lines:
         seen = {place for place in places(line.id) if line.kernels.may_have(place.series)}
-        ran = {sighting_of(part) for part in parts if line.kernels.has(part.kernel)}
-        outside = {sighting_of(part) for part in parts} - ran
-        is_seen = any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
+        run = {part.sighting for part in parts if line.kernels.has(part.kernel)}
+        outside = {part.sighting for part in parts} - run
+        is_seen = any(line.matches(failure, part.kernel) for part in parts for failure in part.failures)
         if not is_seen and not seen & outside:
-            told = UnseenLine(line=line.number, cause=line.id, why=line.why, places=tuple(sorted(seen)))
-            unseen.append(told)
+            unseen.append(UnseenLine(line=line.number, cause=line.id, why=line.why, places=tuple(sorted(seen))))
     return tuple(unseen)
 
 
 def lines_for(new: Iterable[tuple[Failure, Part]], why: str, *, limited: bool) -> tuple[str, ...]:
     """The lines that accept failures of parts. Each failure is accepted on the series of its part's kernel.
 
-    If they are `limited`, a line accepts no more workloads than the failure has in one part now. Of random workloads
-    there is no such number: shards draw others than a gate without shards.
+    If they are `limited`, a line accepts no more workloads than the failure has in one part now. Failures of random
+    workloads have no limit: shards draw others than a gate without shards.
     """
-    most: dict[tuple[str, str, str], int] = {}
+    limits: dict[tuple[str, str, str], int] = {}
     unlimited: set[tuple[str, str, str]] = set()
     for failure, part in new:
-        about = (failure.cause, str(failure.verdict), series_of(part.kernel))
-        most[about] = max(failure.workloads, most.get(about, 0))
+        key = (failure.cause, str(failure.verdict), series_of(part.kernel))
+        limits[key] = max(failure.workloads, limits.get(key, 0))
         if part.kind == "random" or not limited:
-            unlimited.add(about)
+            unlimited.add(key)
     reason = " ".join(why.split())
     lines = []
-    for (cause, verdict, series), count in most.items():
-        limit = f"<={count}" if count and (cause, verdict, series) not in unlimited else ""
+    for key, count in limits.items():
+        cause, verdict, series = key
+        limit = f"<={count}" if count and key not in unlimited else ""
         lines.append(f"{cause:<20} {verdict:<10} {series:<11} {limit:<11} # {reason}")
     return tuple(lines)
 
 
-def begin(path: Path) -> None:
-    """Make the file without any known failure, unless it is there. Raises InfrastructureError."""
-    if not path.exists():
-        add_lines(path, ())
-
-
 def add_lines(path: Path, lines: Iterable[str]) -> None:
-    """Add lines to the file, which is made if it is not there. A line about the same as an old one takes its place.
+    """Adds lines to the file, which is made if it is not there. A line replaces one with the same key.
 
-    Raises InfrastructureError, and UsageError if the file is no baseline, which somebody may have made of it meanwhile.
+    Raises InfrastructureError, and UsageError if the file is no baseline (any more).
     """
     before = text_of(path, _BYTES_MAX) if path.exists() else HEADING
-    new = {_about(0, line): line for line in lines}
+    new = {_key(0, line): line for line in lines}
     try:
-        kept = [new.pop(_about(number, line), line) for number, line in enumerate(_split(before), 1)]
+        kept = [new.pop(_key(number, line), line) for number, line in enumerate(_split(before), 1)]
     except ValueError as error:
         raise UsageError(f"{path}:{error}") from error
     write_text(str(path), "".join(f"{line}\n" for line in (*kept, *new.values())))
 
 
-def _about(number: int, content: str) -> object:
-    """What a line is about. No other line is about the same as a comment. Raises ValueError."""
-    line = _numbered(number, content)
-    return content if line is None else line.about
+def _key(number: int, content: str) -> object:
+    """The key of a line. That of a comment is its text. Raises ValueError."""
+    line = _parsed(number, content)
+    return content if line is None else line.key

@@ -1,7 +1,9 @@
-"""The file of a gate, postcrash.toml: what is run on which targets and kernels, and what is expected."""
+"""The configuration of a gate, postcrash.toml: what runs on which targets and kernels, and what is expected."""
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -21,14 +23,14 @@ from pydantic_core import ErrorDetails
 
 from postcrash._core import DeviceModel
 from postcrash.harness.budget import Budget, BudgetError
-from postcrash.harness.errors import UsageError
+from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.repair import Recovery
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, Expectation
+from postcrash.model.numbers import plural
 from postcrash.model.places_in_toml import line_of
 from postcrash.model.text import cut
 from postcrash.model.validation import TomlError, place_of, read_toml, shown
 from postcrash.properties import UnknownPropertyError, properties_named
-from postcrash.reports.gate.failure_text import plural
 from postcrash.store.gate_run import PartKind
 from postcrash.workloads import Setup
 
@@ -93,23 +95,23 @@ def _not_boolean(number: Any) -> Any:
     return number
 
 
-def _once(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise ValueError(f"{shown(twice)} is named twice")
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    repeated = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if repeated is not None:
+        raise ValueError(f"{shown(repeated)} is named twice")
     return names
 
 
 _IS_LIST = Field(strict=False)
-"""For a tuple, which TOML has as a list. What is in it stays strict."""
+"""Accepts a list of TOML for a tuple. Its items stay strict."""
 _IS_SET = Field(json_schema_extra={"uniqueItems": True})
-"""For the schema. `_once` checks it."""
+"""For the schema. `_unique` checks it."""
 
 Name = Annotated[str, AfterValidator(_without_controls), Field(json_schema_extra={"not": {"pattern": _CONTROLS}})]
-KernelNames = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, AfterValidator(_once)]
-_Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
+KernelNames = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, AfterValidator(_unique)]
+_Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_unique)]
 ModelName = Annotated[Name, AfterValidator(_model)]
-Models = Annotated[tuple[ModelName, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
+Models = Annotated[tuple[ModelName, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_unique)]
 Time = Annotated[str, AfterValidator(_time)]
 Expected = Annotated[Name, AfterValidator(_expectation)]
 PropertyNames = Annotated[tuple[Name, ...], _IS_LIST, Field(min_length=1), AfterValidator(_properties)]
@@ -121,7 +123,7 @@ class _Section(BaseModel):
 
 
 class PartSettings(_Section):
-    """What a part may say for itself, and the file for all parts that do not."""
+    """Settings of a part. Those of the file apply to parts that do not have them."""
 
     targets: _Names | None = None
     """File systems: names of the catalogue, `all`, or TOML files."""
@@ -257,60 +259,75 @@ class GateFile(PartSettings):
         """`time` in seconds."""
         return None if self.time is None else Budget.parse(self.time).seconds
 
-    def of(self, part: PartSettings, name: str) -> Any:
-        """What `part` says of `name`; what the file says if the part says nothing."""
+    def setting(self, part: PartSettings, name: str) -> Any:
+        """The value of the setting `name` for `part`. The file's value applies where the part has none."""
         own = getattr(part, name)
         return getattr(self, name) if own is None else own
 
 
 def load(path: Path) -> GateFile:
-    """The gate in the file `path`. Raises UsageError with a line for each thing that is wrong: its place and value."""
+    """Reads the gate's file `path`. Raises UsageError with a line for each error: its place and value."""
     try:
         return GateFile.model_validate(read_toml(path), context=path.parent)
     except TomlError as error:
         raise UsageError(str(error)) from error
     except ValidationError as error:
-        first, *others = _objections(path, error)
-        raise UsageError(first, others) from error
+        message, *others = _error_lines(path, error)
+        raise UsageError(message, others) from error
 
 
-_OBJECTIONS_MAX = 10
-"""How many things that are wrong are told."""
+@contextmanager
+def located_errors(file: Path, gate: GateFile, part: str, name: str) -> Iterator[None]:
+    """Adds the place of the setting `name` of a part to the body's usage errors, which do not know the file.
+
+    This is the place in the whole file if the part does not have the setting.
+    """
+    try:
+        yield
+    except (UsageError, NothingSelectedError) as error:
+        is_of_file = name in gate.model_fields_set and name not in gate.parts[part].model_fields_set
+        place = (name,) if is_of_file else ("parts", part, name)
+        line = line_of(file.read_text(encoding="utf-8"), place)
+        raise UsageError(f"{file}:{line}: {place_of(place)}: {cut(str(error), _MESSAGE_MAX)}") from error
+
+
+_ERRORS_MAX = 10
+"""How many errors are shown."""
 _MESSAGE_MAX = 3000
-"""The words of an error can hold a name from the file. Beside it they list what there is."""
-_UNSHOWN = frozenset({"missing", "kind", "too_short", "value_error"})
-"""What was found says nothing for these types of errors, or their words show it: those of this module's checks do."""
+"""The longest message of an error. It can hold a name from the file, and list the names that are valid."""
+_TYPES_WITHOUT_VALUE = frozenset({"missing", "kind", "too_short", "value_error"})
+"""Errors of these types do not show the value: it says nothing, or the messages of this module's checks have it."""
 
-_WORDS = {
+_MESSAGES = {
     "extra_forbidden": "there is no such setting",
     "missing": "this must be set",
     "tuple_type": "this must be a list",
     "too_short": "this needs at least one name",
 }
-"""What is wrong, in words of the file."""
+"""Messages for types of errors, in place of pydantic's."""
 
 
-def _objections(path: Path, error: ValidationError) -> list[str]:
-    """What is wrong, in the order of the file."""
+def _error_lines(path: Path, error: ValidationError) -> list[str]:
+    """The errors in the order of the file."""
     text = path.read_text(encoding="utf-8")
-    errors = [each for each in error.errors(include_url=False) if not _is_echo(each)]
-    told = sorted((_objection(text, each) for each in errors[:_OBJECTIONS_MAX]), key=lambda objection: objection[0])
-    lines = [f"{path}:{line}: {words}" for line, words in told]
-    more = len(errors) - _OBJECTIONS_MAX
+    errors = [details for details in error.errors(include_url=False) if not _is_consequence(details)]
+    located = sorted((_located_message(text, details) for details in errors[:_ERRORS_MAX]), key=lambda pair: pair[0])
+    lines = [f"{path}:{line}: {message}" for line, message in located]
+    more = len(errors) - _ERRORS_MAX
     return [*lines, f"{path}: {plural(more, 'other thing')} wrong, too"] if more > 0 else lines
 
 
-def _is_echo(wrong: ErrorDetails) -> bool:
-    """Whether something is called too short only because what is in it is wrong, which is an error of its own."""
-    return wrong["type"] == "too_short" and len(wrong["input"]) >= wrong["ctx"]["min_length"]
+def _is_consequence(details: ErrorDetails) -> bool:
+    """Whether a list is too short only because its items are invalid, for which there are errors, too."""
+    return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
 
 
-def _objection(text: str, wrong: ErrorDetails) -> tuple[int, str]:
-    """The line of the file, and what is wrong there."""
-    place = [str(step) for step in wrong["loc"] if step not in ("[key]",)]
+def _located_message(text: str, details: ErrorDetails) -> tuple[int, str]:
+    """The line of the file, and the error there."""
+    place = [str(step) for step in details["loc"] if step not in ("[key]",)]
     if len(place) > 2 and place[0] == "parts" and place[2] in KINDS:
         del place[2]  # the tag, which is no place of the file
-    message = wrong["msg"].removeprefix("Value error, ")
-    message = cut(_WORDS.get(wrong["type"], message), _MESSAGE_MAX)
-    found = "" if wrong["type"] in _UNSHOWN else f", found {shown(wrong['input'])}"
+    message = details["msg"].removeprefix("Value error, ")
+    message = cut(_MESSAGES.get(details["type"], message), _MESSAGE_MAX)
+    found = "" if details["type"] in _TYPES_WITHOUT_VALUE else f", found {shown(details['input'])}"
     return line_of(text, place), f"{place_of(place) or 'the file'}: {message}{found}"

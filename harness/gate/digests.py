@@ -1,4 +1,4 @@
-"""What the results of a gate rest on: targets, kernels and files, so that nobody merges results of different ones."""
+"""Digests of what the results of a gate rest on, so that results of different things are not merged."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from postcrash.harness.examination.campaign import programs_digest, sources_dige
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, TARGET
 from postcrash.harness.files.digest import content_digest
-from postcrash.harness.gate.configuration import ApplicationPart, CorpusPart, GateFile, PartSection
+from postcrash.harness.gate.configuration import ApplicationPart, CorpusPart, GateFile
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.targets import Target
 
@@ -17,20 +17,20 @@ from postcrash.targets import Target
 def digests_of(
     session: Session, file: Path, gate: GateFile, names: Sequence[str], planned: Sequence[PlannedPart]
 ) -> dict[str, str]:
-    """Digests of all that the results of the `planned` parts rest on, by what it is called in an error.
+    """Digests of everything that the results of the `planned` parts rest on, by the names that errors have for it.
 
-    `file` is the gate's file, and `names` are the sections that were asked for; none for all. Kernels and targets are
-    those of the planned parts, because a shard can have no workload of a part. Files are those of all sections that
-    were asked for. Raises HarnessError.
+    `file` is the gate's file, and `names` are the sections that are run; none for all. Kernels and targets are those of
+    the planned parts, because a shard can have no workload of a part. Files are those of all sections that are run.
+    Raises HarnessError.
     """
     found = {"postcrash": sources_digest(), "postcrash's programs": programs_digest()}
     for part in planned:
         found |= dict(_of_target(session, part.target, is_run=part.kernel is not None))
         found |= dict(_of_kernels(session, part))
-    for other in sorted(_targets_compared_with(planned)):
+    for other in sorted(_reference_targets(planned)):
         found |= dict(_of_target(session, session.target(other), ", with which others are compared"))
-    for path in _files_named(file, gate, names):
-        found |= {f"folder {path}" if path.is_dir() else f"file {path}": _content(path)}
+    for path in _files(file, gate, names):
+        found |= {f"folder {path}" if path.is_dir() else f"file {path}": _path_digest(path)}
     return found
 
 
@@ -56,34 +56,30 @@ def _of_kernels(session: Session, part: PlannedPart) -> Iterator[tuple[str, str]
             yield f"kernel {other}, with which {target.name} is compared", session.guest(reference)
 
 
-def _targets_compared_with(planned: Sequence[PlannedPart]) -> set[str]:
+def _reference_targets(planned: Sequence[PlannedPart]) -> set[str]:
     levels = (part.expected.name.partition(":") for part in planned if part.application is None)
     return {name for level, _, name in levels if level == TARGET}
 
 
-def _files_named(file: Path, gate: GateFile, names: Sequence[str]) -> Iterator[Path]:
-    """The gate's file, the baseline, and the files and folders that sections name, as seen from the working folder."""
+def _files(file: Path, gate: GateFile, names: Sequence[str]) -> Iterator[Path]:
+    """The gate's file, the baseline, and files and folders of sections, as seen from the working folder."""
     yield from (file, file.parent / gate.baseline)
     for name in names or gate.parts:
         section = gate.parts[name]
-        yield from (file.parent / target for target in gate.of(section, "targets") if target.endswith(".toml"))
-        yield from _files_of_section(file.parent, gate, section)
+        yield from (file.parent / target for target in gate.setting(section, "targets") if target.endswith(".toml"))
+        if isinstance(section, ApplicationPart):
+            application, _ = name_and_parameters(section.application)
+            if application.endswith(".toml"):
+                yield file.parent / application
+            continue
+        if isinstance(section, CorpusPart):
+            yield file.parent / section.corpus
+        level, _, value = gate.setting(section, "expect").partition(":")
+        if level == CONTRACT:
+            yield Path(value)
 
 
-def _files_of_section(folder: Path, gate: GateFile, section: PartSection) -> Iterator[Path]:
-    if isinstance(section, ApplicationPart):
-        application, _ = name_and_parameters(section.application)
-        if application.endswith(".toml"):
-            yield folder / application
-        return
-    if isinstance(section, CorpusPart):
-        yield folder / section.corpus
-    level, _, value = gate.of(section, "expect").partition(":")
-    if level == CONTRACT:
-        yield Path(value)
-
-
-def _content(path: Path) -> str:
+def _path_digest(path: Path) -> str:
     """SHA-256 of a file, or of the workloads in a folder. A file that is not there counts as empty."""
     if path.is_dir():
         workloads = "".join(f"{each.name}\0{content_digest(each)}\n" for each in sorted(path.glob("*.ops")))

@@ -1,4 +1,4 @@
-"""What is done about a failure: the smallest workload of a new one, and whether it is the same each time."""
+"""Follows up failures: finds the smallest workload, and checks how often a failure shows again."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,8 +28,8 @@ class FollowUp:
     """Follows up failures of parts until the monotonic clock reaches `until`; None: as long as it takes.
 
     confirm   how often a crash state is recovered again, and its workload recorded again; 0: neither
-    progress  is told how a workload gets on
-    note      is told what could not be done, and why
+    progress  listens to the progress of a workload
+    note      is called with what could not be done, and why
     """
 
     session: Session
@@ -39,7 +39,7 @@ class FollowUp:
     note: Callable[[str], None]
 
     def __call__(self, planned: PlannedPart, failure: Failure) -> Failure:
-        """The failure with its smallest workload, and with how often it showed again."""
+        """Returns the failure with its smallest workload, and with how often it showed again."""
         assert planned.kernel is not None
         session = self.session.on(planned.kernel)
         try:
@@ -60,8 +60,8 @@ class FollowUp:
             self.note(f"{failure.cause}: {error}")
         return failure
 
-    def known_again(self, planned: PlannedPart, failure: Failure) -> Failure:
-        """The known failure, with how often its crash state fails again. This shows whether the failure varies."""
+    def retry_known(self, planned: PlannedPart, failure: Failure) -> Failure:
+        """Returns the failure with how often its crash state fails again. This shows whether a known failure varies."""
         assert planned.kernel is not None
         if not self.confirm or not self._has_time:
             return failure
@@ -79,31 +79,36 @@ class FollowUp:
         return not is_over(self.until)
 
     def _smallest(self, planned: PlannedPart, session: Session, finding: Finding, cause: str) -> Finding:
-        """The finding of the same cause in the smallest workload. A finding of another cause is another failure."""
+        """The finding in the smallest workload. It has the same cause: another cause is another failure."""
         settings = settings_for_recorders(session.settings, [provenance(session.store, finding).recorder])
         with Spare(settings, self.until) as machine:
             return minimized_on(
-                *(machine, session, finding, planned.how.budget.recoveries, False, self.progress),
+                machine,
+                session,
+                finding,
+                recoveries=planned.how.budget.recoveries,
+                fresh=False,
+                progress=self.progress,
                 findings_max=FINDINGS_MAX,
                 is_like=lambda other: cause_of_finding(planned, other) == cause,
             ).finding
 
     def _states(self, session: Session, finding: Finding, cause: str) -> Share | None:
-        """How often the crash state fails, of the times when this could be decided; None if it never could."""
-        answers = Counter(verdict for verdict, _ in replay(session, finding, self.confirm, self.until))
-        if answers[Verdict.UNDECIDED]:
-            share = f"{answers[Verdict.UNDECIDED]} of {self.confirm} times"
+        """How often the crash state fails, of the times when this could be decided. None if it never could."""
+        verdicts = Counter(verdict for verdict, _ in replay(session, finding, self.confirm, self.until))
+        if verdicts[Verdict.UNDECIDED]:
+            share = f"{verdicts[Verdict.UNDECIDED]} of {self.confirm} times"
             self.note(f"{cause}: {share}, it could not be decided whether the crash state fails again")
-        runs = answers[Verdict.VIOLATED] + answers[Verdict.HOLDS]
-        return Share(failed=answers[Verdict.VIOLATED], runs=runs) if runs else None
+        runs = verdicts[Verdict.VIOLATED] + verdicts[Verdict.HOLDS]
+        return Share(failed=verdicts[Verdict.VIOLATED], runs=runs) if runs else None
 
     def _recordings(self, planned: PlannedPart, session: Session, cause: str, finding: Finding) -> Share:
-        """Record and explore the workload anew, on the disk on which the failure was found."""
-        how = provenance(session.store, finding)
-        settings = settings_for_recorders(session.settings, [how.recorder])
+        """Records and explores the workload anew, on the disk on which the failure was found."""
+        origin = provenance(session.store, finding)
+        settings = settings_for_recorders(session.settings, [origin.recorder])
         with plans_of_part(planned, session) as (plans, _), Spare(settings, self.until) as machine:
             plan = plans.get(probe_of(finding), plans[Probe.WALK])
-            again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=how.held))
+            again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=origin.held))
             results = [
                 machine.twice(lambda: run_plan(again, machine, session.store, self.progress, fresh=True))
                 for _ in range(self.confirm)

@@ -1,4 +1,4 @@
-"""A whole gate: its parts, which of their failures are known, and what is done about the new ones."""
+"""Runs a whole gate: plans and runs its parts, follows up failures, and compares them with the baseline."""
 
 import datetime
 import time
@@ -21,31 +21,28 @@ from postcrash.harness.gate.baseline import (
 )
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
-from postcrash.harness.gate.failure_history import Sightings
+from postcrash.harness.gate.earlier_runs import Sightings, UnfinishedParts
 from postcrash.harness.gate.follow_up import FollowUp
 from postcrash.harness.gate.known_findings import with_upstream
-from postcrash.harness.gate.part_scheduler import Following, run_in_turns
+from postcrash.harness.gate.merging import fixed_lines, with_untested_requirements
+from postcrash.harness.gate.part_scheduler import FollowUps, Runner, run_in_turns
 from postcrash.harness.gate.planning import PlannedPart, Planner, labelled
-from postcrash.harness.gate.rounds import Runner
-from postcrash.harness.gate.unfinished_parts import LeftOpen
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.space_hunt import Shard
+from postcrash.model.numbers import plural
 from postcrash.model.validation import unknown_name
-from postcrash.reports.gate.failure_text import plural
-from postcrash.reports.gate.fixed_lines import fixed_lines
-from postcrash.reports.gate.untested_requirements import with_unasked
 from postcrash.store.gate_run import Failure, GateRun, Part
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate's file as it is to be run.
+    """A gate's file with the options of a run.
 
-    names    only these parts; none for all
-    shard    which workloads of each part
-    seconds  the most that the gate may take; None: as the file says
-    accept   why new failures are to be accepted; None: they are not
-    accept_upstream  whether those are to be accepted that are known upstream, with their pages as the reason
+    names            only these parts; none for all
+    shard            which workloads of each part
+    seconds          the time limit of the gate; None: as in the file
+    accept           the reason why new failures are accepted; None: they are not
+    accept_upstream  accept failures that are known upstream, with their pages as the reason
     """
 
     file: Path
@@ -57,17 +54,17 @@ class Gate:
 
     @property
     def accepts(self) -> bool:
-        """Whether the baseline gets lines for failures."""
+        """Whether lines are added to the baseline."""
         return self.accept is not None or self.accept_upstream
 
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who is told how a gate gets on.
+    """Callbacks for the progress of a gate.
 
-    progress  makes a listener that is told how a part gets on, or how failures are followed up (None)
-    finished  is told of each part that has been run to its end
-    note      is told in a sentence what could not be done
+    progress  makes a listener for the progress of a part, or of following up failures (None)
+    finished  is called with each part that has been run to its end
+    note      is called with a sentence on what could not be done
     """
 
     progress: Callable[[PlannedPart | None], AbstractContextManager[HuntProgress]]
@@ -76,44 +73,42 @@ class Watcher:
 
 
 def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
-    """Run the gate. If the user interrupts it, the result says so, and is what there is. Raises HarnessError.
+    """Runs the gate. If the user interrupts it, the result has what was run, and says so. Raises HarnessError.
 
-    Parts that earlier runs of the same store left open come first.
+    Parts that earlier runs of the same store did not finish come first.
     """
-    if gate.accept is not None and not gate.accept.strip():
-        raise UsageError("--accept wants the reason why new failures are accepted")
-    if hidden := hidden_character(" ".join((gate.accept or "").split())):
-        raise UsageError(f"--accept: {hidden!r} is a character that nobody can see")
-    if len(gate.accept or "") > WHY_MAX:
-        raise UsageError(f"--accept: the reason has {len(gate.accept or '')} characters, and may have {WHY_MAX}")
+    _check_reason(gate.accept)
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-    configuration, folder = load(gate.file), gate.file.parent
-    lines = load_baseline(folder / configuration.baseline)
+    configuration = load(gate.file)
+    baseline = gate.file.parent / configuration.baseline
+    lines = load_baseline(baseline)
     planned = _planned(gate, configuration, session)
     digests = digests_of(session, gate.file, configuration, gate.names, planned)
-    if "baseline" in configuration.model_fields_set and not (folder / configuration.baseline).exists():
-        watcher.note(f"{folder / configuration.baseline} is not there: each failure is new")
+    if "baseline" in configuration.model_fields_set and not baseline.exists():
+        watcher.note(f"{baseline} is not there: each failure is new")
     seconds = configuration.seconds if gate.seconds is None else gate.seconds
     until = None if seconds is None else clock + seconds
     runner = Runner(session, configuration.guests, until, lines, watcher.progress, watcher.finished)
-    left_open = LeftOpen(session.store.folder)
+    unfinished = UnfinishedParts(session.store.folder)
 
     @contextmanager
-    def follow_ups() -> Iterator[FollowUp]:
+    def follow_up() -> Iterator[FollowUp]:
         with watcher.progress(None) as progress:
             yield FollowUp(session, configuration.confirm, until, progress, watcher.note)
 
-    run, interrupted = run_in_turns(runner, planned, left_open.first(planned), lines, Following(follow_ups))
-    left_open.add(planned, run)
-    parts = with_upstream(with_unasked(run) if gate.shard == (1, 1) else run, planned, session.store)
+    parts, interrupted = run_in_turns(runner, planned, unfinished.sort(planned), lines, FollowUps(follow_up))
+    unfinished.update(planned, parts)
+    is_unsharded = gate.shard == (1, 1)
+    if is_unsharded:
+        parts = with_untested_requirements(parts)
+    parts = with_upstream(parts, planned, session.store)
     if gate.accepts and not interrupted:
-        _accept(parts, folder / configuration.baseline, gate, watcher)
-        lines = load_baseline(folder / configuration.baseline)
+        _accept(parts, baseline, gate, watcher)
+        lines = load_baseline(baseline)
     parts = compared_with(lines, parts)
     sightings = Sightings(session.store.folder)
     sightings.add(parts)
     unseen = unseen_lines(lines, parts, sightings.places)
-    is_whole = gate.shard == (1, 1) and not interrupted
     return GateRun(
         version=postcrash.__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -126,13 +121,24 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         kernels={part.key[2]: session.build(part.kernel) for part in planned if part.kernel is not None},
         interrupted=interrupted,
         parts=parts,
-        fixed=fixed_lines(unseen, parts) if is_whole else (),
+        fixed=fixed_lines(unseen, parts) if is_unsharded and not interrupted else (),
         unseen=unseen,
     )
 
 
+def _check_reason(reason: str | None) -> None:
+    if reason is None:
+        return
+    if not reason.strip():
+        raise UsageError("--accept wants the reason why new failures are accepted")
+    if hidden := hidden_character(" ".join(reason.split())):
+        raise UsageError(f"--accept: {hidden!r} is a character that nobody can see")
+    if len(reason) > WHY_MAX:
+        raise UsageError(f"--accept: the reason has {len(reason)} characters, and may have {WHY_MAX}")
+
+
 def _accept(parts: Sequence[Part], baseline: Path, gate: Gate, watcher: Watcher) -> None:
-    """Add the new failures to the baseline. Only a gate that was run whole tells in how many workloads they are."""
+    """Add the new failures to the baseline. Their numbers of workloads are limits only if the gate was run whole."""
     reasons: dict[str, list[tuple[Failure, Part]]] = {}
     for part in parts:
         for failure in part.new:

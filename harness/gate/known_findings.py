@@ -1,4 +1,4 @@
-"""Which failures of a gate are findings that are known upstream: those of docs/findings, each with its page.
+"""Recognises failures of a gate that are known upstream: the findings of docs/findings, each with its page.
 
 `known_findings.toml` says how each finding shows:
 
@@ -15,10 +15,10 @@
 
 A failure is such a finding only if all of this agrees: the target, the kernel, the judge with its words, the kinds of
 lost writes, the disk if it shows on one only (`held`), and the smallest workload but for its names. A larger workload
-may show something else in the same words, so as long as the smallest is not known, the failure is not known either.
+may show another failure in the same words, so a failure is not known until its smallest workload is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -40,7 +40,7 @@ from postcrash.store.store import NotInStoreError, Store
 
 FILE = Path(__file__).with_name("known_findings.toml")
 PAGES = "docs/findings"
-"""Where the pages are, as seen from the top of the source."""
+"""The folder of the pages in the source."""
 MODEL = "cache"
 
 
@@ -48,7 +48,7 @@ MODEL = "cache"
 class Showing:
     """One way in which a finding shows: the cause, and smallest workloads.
 
-    held  it shows only on a disk that holds its completions back
+    held  it shows only on a disk that holds completions back
     """
 
     judge: str
@@ -58,7 +58,7 @@ class Showing:
     held: bool = False
 
     def is_shown(self, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
-        """Whether the cause and the smallest workload of a failure are those of this way."""
+        """Whether a failure with this cause and smallest workload shows the finding."""
         is_same = cause == Cause(self.judge, self.message, self.lost) and is_held >= self.held
         return is_same and shape(smallest) in {shape(parse_workload(text, "known")) for text in self.workloads}
 
@@ -71,10 +71,10 @@ class KnownFinding:
     kernels: str
     shows: tuple[Showing, ...]
 
-    def tells_of(self, target: str, kernel: str, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
+    def matches(self, target: str, kernel: str, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
         """Whether a failure on a target and the kernel with this label is this finding."""
-        is_there = target in self.targets and KernelRange.parse(self.kernels).has(kernel)
-        return is_there and any(way.is_shown(cause, smallest, is_held=is_held) for way in self.shows)
+        has_finding = target in self.targets and KernelRange.parse(self.kernels).has(kernel)
+        return has_finding and any(showing.is_shown(cause, smallest, is_held=is_held) for showing in self.shows)
 
 
 _schema = TypeAdapter(dict[str, KnownFinding])
@@ -87,26 +87,27 @@ def known_findings() -> dict[str, KnownFinding]:
 
 
 def page_of(target: str, kernel: str, model: str, cause: Cause, smallest: Workload, *, is_held: bool = False) -> str:
-    """The page about a failure; empty if there is none. The pages are about the device model `cache`.
+    """The page about a failure; empty if there is none. All pages are about the device model `cache`.
 
-    `is_held` says whether the disk holds its completions back.
+    `is_held` says whether the disk holds completions back.
     """
     if model != MODEL:
         return ""
-    for name, each in known_findings().items():
-        if each.tells_of(target, kernel, cause, smallest, is_held=is_held):
+    for name, finding in known_findings().items():
+        if finding.matches(target, kernel, cause, smallest, is_held=is_held):
             return f"{PAGES}/{name}.md"
     return ""
 
 
 def shape(workload: Workload) -> str:
-    """The operations with other names for files, in the order of their use, and without what is run at the end."""
+    """The operations with names of files replaced by numbers, in the order of their use, and without the tail."""
     names: dict[str, str] = {ROOT_PATH: ROOT_PATH}
     whole = workload.without_tail()
-    for name in _names(whole):
-        names.setdefault(name, f"n{len(names)}")
-
-    setup, ops = (tuple(_renamed(each, names) for each in part) for part in (whole.setup, whole.ops))
+    for operation in whole.operations:
+        for path in paths_of(operation):
+            for name in path.split("/"):
+                names.setdefault(name, f"n{len(names)}")
+    setup, ops = (tuple(_renamed(operation, names) for operation in part) for part in (whole.setup, whole.ops))
     return replace(whole, name="", setup=setup, ops=ops).to_text()
 
 
@@ -114,26 +115,24 @@ def _renamed(operation: Operation, names: Mapping[str, str]) -> Operation:
     def change(path: str) -> str:
         return "/".join(names[name] for name in path.split("/"))
 
-    given = {argument.field: str(value) for argument, value in operation.arguments if argument.kind in PATHS}
-    changed = {field: on_path(change, text) for field, text in given.items()}
+    paths = {argument.field: str(value) for argument, value in operation.arguments if argument.kind in PATHS}
+    changed = {field: on_path(change, path) for field, path in paths.items()}
     return replace(operation, **changed)  # type: ignore[arg-type]
 
 
-def _names(workload: Workload) -> Iterator[str]:
-    return (name for each in workload.operations for path in paths_of(each) for name in path.split("/"))
-
-
 def with_upstream(parts: Sequence[Part], planned: Sequence[PlannedPart], store: Store) -> tuple[Part, ...]:
-    """The parts, in which each failure that is known upstream has its page. What applications lose has none."""
+    """Adds its page to each failure that is known upstream. Failures of applications have no pages."""
     return tuple(
         part
         if plan.application is not None
-        else part.model_copy(update={"failures": tuple(_told(failure, part, plan, store) for failure in part.failures)})
+        else part.model_copy(
+            update={"failures": tuple(_with_page(failure, part, plan, store) for failure in part.failures)}
+        )
         for part, plan in zip(parts, planned, strict=True)
     )
 
 
-def _told(failure: Failure, part: Part, planned: PlannedPart, store: Store) -> Failure:
+def _with_page(failure: Failure, part: Part, planned: PlannedPart, store: Store) -> Failure:
     if not failure.finding:
         return failure
     try:

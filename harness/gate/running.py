@@ -1,10 +1,9 @@
-"""Run one part of a gate: all its workloads, judged as its section says."""
+"""Runs one part of a gate: all its workloads, with the judges of its section."""
 
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from postcrash.harness.auditing.audit import plan_of as plan_of_application
@@ -27,13 +26,12 @@ from postcrash.harness.hunting.probes import Plans, Probe, joined_plan, plans_fo
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
-from postcrash.reports.explanation.explanation_text import unlike_reference
 from postcrash.store.gate_run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, VerdictName, cause_id
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
 
 FINDINGS_MAX = 1000
-"""Messages of one judge on one workload that are followed up. A gate must not hide a new one behind a known one."""
+"""The most findings of one judge on one workload. There are many, so that a known one does not hide a new one."""
 _NAMES: dict[Verdict, VerdictName] = {
     Verdict.HOLDS: "holds",
     Verdict.UNDECIDED: "undecided",
@@ -44,66 +42,69 @@ _NAMES: dict[Verdict, VerdictName] = {
 def run_part(
     planned: PlannedPart, session: Session, guests: int | None, progress: HuntProgress, until: float | None
 ) -> tuple[Part, bool]:
-    """Run the part until the monotonic clock reaches `until`, and say whether the user interrupted it.
+    """Runs the part until the monotonic clock reaches `until`. Returns it, and whether the user interrupted it.
 
     Results of earlier runs are taken from the store, except those of applications. Raises HarnessError.
     """
     if planned.kernel is None:
-        return _absent(planned), False
-    there, started = session.on(planned.kernel), time.monotonic()
-    with plans_of_part(planned, there) as (plans, expected):
-        # Nobody knows all the files that an application reads, so that no earlier result stands for it.
-        fresh = planned.application is not None
-        hunted = run_hunt(planned.workloads, plans, there.crew(guests), there.store, progress, fresh=fresh, until=until)
-        part = _part(planned, joined_plan(plans), expected, hunted, there.store, time.monotonic() - started)
-    return part, hunted.interrupted
-
-
-def _absent(planned: PlannedPart) -> Part:
-    """The part of a target that no such kernel can run. The baseline can accept that. Then nothing must hold there."""
-    return _nothing(planned, f"no kernel called {planned.kernel_name} can run {planned.target.name}")
+        # The baseline can accept this. Then nothing must hold there.
+        return _without_results(planned, f"no kernel called {planned.kernel_name} can run {planned.target.name}"), False
+    on_kernel, started = session.on(planned.kernel), time.monotonic()
+    with plans_of_part(planned, on_kernel) as (plans, expected):
+        # The files that an application reads are not known, so that no earlier result stands for it.
+        fresh, crew, store = planned.application is not None, on_kernel.crew(guests), on_kernel.store
+        result = run_hunt(planned.workloads, plans, crew, store, progress, fresh=fresh, until=until)
+        part = _part(planned, joined_plan(plans), expected, result, store, time.monotonic() - started)
+    return part, result.interrupted
 
 
 def not_begun(planned: PlannedPart, why: str = NO_TIME) -> Part:
-    """The part if nothing of it was run, and why: usually there was no time."""
-    about = {"not_run": planned.workloads.count, "hold": _hold(planned)}
-    return _nothing(planned, why).model_copy(update=about)
+    """The part without any results, and the reason: usually there was no time."""
+    return _without_results(planned, why).model_copy(
+        update={"not_run": planned.workloads.count, "hold": _requirements(planned)}
+    )
 
 
 def short_of_time(planned: PlannedPart, part: Part) -> Part:
-    """The part if its budget was cut because of the gate's time. Then it is the gate that had no time."""
+    """The part after a run whose budget was cut because of the gate's time. What it lacked counts as not run."""
     kept = tuple(failure for failure in part.failures if not failure.is_of_time)
     if len(kept) == len(part.failures):
         return part
     counts = {"workloads": max(part.workloads - 1, 0), "not_run": 1}
-    return part.model_copy(update={"failures": (*kept, _open(planned, _question(NO_TIME, 1))), **counts})
+    return part.model_copy(update={"failures": (*kept, _undecided(planned, _question(NO_TIME, 1))), **counts})
 
 
-def _nothing(planned: PlannedPart, why: str) -> Part:
-    name, target, kernel, model = planned.key
+def _without_results(planned: PlannedPart, why: str) -> Part:
     return Part(
-        name=name,
-        kind=planned.kind,
-        target=target,
-        kernel=kernel,
-        model=model,
-        expect=planned.expected.name,
-        asked=planned.asked,
+        **_identity(planned),
+        model=planned.how.model,
         verdict="undecided",
-        failures=(_open(planned, _question(why, planned.workloads.count or 0)),),
+        failures=(_undecided(planned, _question(why, planned.workloads.count or 0)),),
     )
 
 
-def _hold(planned: PlannedPart) -> dict[str, str | None]:
-    """What must hold, as a part's record has it before it is compared with the baseline. Applications are not asked."""
+def _identity(planned: PlannedPart) -> dict[str, Any]:
+    """The fields of a part that its results do not change."""
+    return {
+        "name": planned.name,
+        "kind": planned.kind,
+        "target": planned.target.name,
+        "kernel": planned.key[2],
+        "expect": planned.expected.name,
+        "asked": planned.section_digest,
+    }
+
+
+def _requirements(planned: PlannedPart) -> dict[str, str | None]:
+    """The properties that must hold, before they are compared with the baseline. Applications have none."""
     return dict.fromkeys(planned.hold if planned.application is None else ())
 
 
 @contextmanager
 def plans_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plans, Expectation]]:
-    """What each workload is asked, by the probe, and the expectation with its judge. Both end with the context.
+    """The plan of each probe, and the expectation with its judge. Both end with the context.
 
-    Only the default hunt has several probes.
+    Only the default hunt has more than one probe.
     """
     target, how = planned.target, planned.how
     with ExitStack() as stack:
@@ -114,73 +115,66 @@ def plans_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plan
             return
         expected = stack.enter_context(opened(session, planned.expected, target, how))
         judges = {judge.name: judge for judge in expected.judges(target, how.model)}
-        for each in properties_named(",".join(planned.hold)) if planned.hold else ():
-            judges.setdefault(each.name, PropertyJudge(each))
+        for prop in properties_named(",".join(planned.hold)) if planned.hold else ():
+            judges.setdefault(prop.name, PropertyJudge(prop))
         probes = planned.workloads.space.probes if isinstance(planned.workloads, DefaultSelection) else (Probe.WALK,)
         plans = plans_for(session, target, tuple(judges.values()), how, planned.kinds, probes)
         yield {probe: replace(plan, findings_max=FINDINGS_MAX) for probe, plan in plans.items()}, expected
 
 
 def _part(
-    planned: PlannedPart, plan: Plan, expected: Expectation, hunted: HuntResult, store: Store, seconds: float
+    planned: PlannedPart, plan: Plan, expected: Expectation, result: HuntResult, store: Store, seconds: float
 ) -> Part:
-    violated = tuple(_violated(planned, expected, group, store) for group in hunted.groups.values())
-    asked = chain(_questions(hunted), _lacking(planned, hunted))
-    undecided = tuple(_open(planned, question) for question in asked)
-    found = [Verdict.VIOLATED] * bool(violated) + [Verdict.UNDECIDED] * bool(undecided)
-    counts = hunted.counts
+    violated = tuple(_violated(planned, expected, group, store) for group in result.groups.values())
+    undecided = tuple(_undecided(planned, question) for question in _questions(planned, result))
+    verdicts = [Verdict.VIOLATED] * bool(violated) + [Verdict.UNDECIDED] * bool(undecided)
+    counts = result.counts
     return Part(
-        name=planned.name,
-        kind=planned.kind,
-        target=planned.target.name,
-        kernel=planned.key[2],
+        **_identity(planned),
         model=plan.how.model,
-        expect=planned.expected.name,
-        asked=planned.asked,
-        verdict=_NAMES[worst([Verdict.HOLDS, *found])],
-        workloads=hunted.run,
-        not_run=hunted.not_run,
+        verdict=_NAMES[worst([Verdict.HOLDS, *verdicts])],
+        workloads=result.run,
+        not_run=result.not_run,
         states=str(counts["covered"]),
         states_total=str(counts["states"]),
-        **{name: counts[name] for name in ("instants", "recoveries", "remembered", "outcomes")},
+        instants=counts["instants"],
+        recoveries=counts["recoveries"],
+        remembered=counts["remembered"],
+        outcomes=counts["outcomes"],
         seconds=round(seconds, 3),
-        tested={judge.name: hunted.tested[judge.name] for judge in plan.judges},
+        tested={judge.name: result.tested[judge.name] for judge in plan.judges},
         failures=(*violated, *undecided),
-        lacking=dict(hunted.lacking),
-        hold=_hold(planned),
-        notes=tuple(hunted.notes),
+        lacking=dict(result.lacking),
+        hold=_requirements(planned),
+        notes=tuple(result.notes),
     )
 
 
-def _questions(hunted: HuntResult) -> Iterator[OpenQuestion]:
-    """What could not be decided."""
-    yield from hunted.open_questions()
-    for reason, count in hunted.refused.items():
+def _questions(planned: PlannedPart, result: HuntResult) -> Iterator[OpenQuestion]:
+    """What could not be decided. Operations that the file system lacks are among it if a corpus needs them."""
+    yield from result.open_questions()
+    for reason, count in result.refused.items():
         yield _question(f"could not be run: {reason}", count)
-    if hunted.cut_short:
-        yield _question("a workload is violated, and not all of its crash states were looked at", hunted.cut_short)
-    if hunted.interrupted:
-        yield _question(INTERRUPTED, hunted.not_run)
-    elif hunted.not_run:
-        yield _question(NO_TIME, hunted.not_run)
-    elif not hunted.tested:
-        yield _question(UNTESTED, hunted.run)
-
-
-def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[OpenQuestion]:
-    """Operations that the file system lacks, if a corpus asks for them."""
+    if result.cut_short:
+        yield _question("a workload is violated, and not all of its crash states were looked at", result.cut_short)
+    if result.interrupted:
+        yield _question(INTERRUPTED, result.not_run)
+    elif result.not_run:
+        yield _question(NO_TIME, result.not_run)
+    elif not result.tested:
+        yield _question(UNTESTED, result.run)
     if planned.kind == "corpus":
-        for reason, count in hunted.lacking.items():
+        for reason, count in result.lacking.items():
             yield _question(f"not on this file system: {reason}", count)
 
 
 def _question(why: str, workloads: int) -> OpenQuestion:
-    """What is open whatever the judge."""
+    """A question that is open for all judges."""
     return OpenQuestion("", why, why, workloads)
 
 
-def _open(planned: PlannedPart, question: OpenQuestion) -> Failure:
-    """What could not be decided, as a failure. Numbers make no other cause of it."""
+def _undecided(planned: PlannedPart, question: OpenQuestion) -> Failure:
+    """The failure for an open question. Numbers in its words make no difference to the cause."""
     return Failure(
         cause=_cause_id(planned, Cause(question.judges, question.pattern, ())),
         verdict="undecided",
@@ -193,9 +187,9 @@ def _open(planned: PlannedPart, question: OpenQuestion) -> Failure:
 def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:
     judge, found = group.cause.checker, store.finding(group.finding)
     cause = _cause_id(planned, group.cause)
-    least = found if found.minimal is None else store.finding(found.minimal)
-    # A command that minimizes asks for the judge only, and may come to a smaller finding of another cause.
-    finding = least if cause_of_finding(planned, least) == cause else found
+    minimal = found if found.minimal is None else store.finding(found.minimal)
+    # Commands that minimize look for the same judge only, so that the smaller finding can have another cause.
+    finding = minimal if cause_of_finding(planned, minimal) == cause else found
     standing = expected.standing(planned.target, planned.how.model, judge, Verdict.VIOLATED)
     if judge in planned.hold and not standing.startswith("broken"):
         standing = f"broken: the gate's file says that {judge} must hold"
@@ -212,19 +206,19 @@ def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: 
 
 
 def workload_in(planned: PlannedPart, finding: Finding) -> Workload:
-    """The workload of a finding as it was asked for. The recording of an application also has what it said."""
+    """The workload of a finding as it was planned. The recording of an application also has its output."""
     if isinstance(planned.workloads, ListSelection) and planned.application is not None:
         return planned.workloads.workloads[0]
     return parse_workload(finding.workload_text, finding.workload_name)
 
 
 def finding_fields(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
-    """What a failure tells of the finding that stands for it."""
+    """The fields of a failure that show the finding that stands for it."""
     return {
         "message": finding.message,
         "loss": headline(finding),
         "lost": tuple(kinds_lost(finding)),
-        "beside": tuple(unlike_reference(finding.explanation)) if finding.explanation is not None else (),
+        "beside": tuple(finding.explanation.reference_differences()) if finding.explanation is not None else (),
         "objections": tuple(each.told for each in objections(finding, planned.target)),
         "finding": finding.id,
         "name": finding.workload_name,

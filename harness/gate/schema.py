@@ -1,4 +1,4 @@
-"""The JSON Schema of a gate's file, from which editors check it, explain its settings and complete names."""
+"""The JSON Schema of a gate's file, by which editors check the file, explain its settings and complete names."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,25 +21,25 @@ _NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "application": application_names,
     "expect": lambda: (DOCUMENTS, PRACTISED),
 }
-"""For each setting, names that it can have. Others can be right too: a file, or a name with values."""
+"""Names that each setting can have. Other values are valid, too: a file, or a name with parameters."""
 
 
 def schema(kernels: Sequence[str] = ()) -> str:
     """The schema as JSON text. `kernels` are names of those that this machine has."""
-    known = _NAMES | ({"kernels": lambda: kernels} if kernels else {})
-    made = GateFile.model_json_schema()
-    for section in (made, *made["$defs"].values()):
+    names = {name: list(values()) for name, values in _NAMES.items()} | ({"kernels": [*kernels]} if kernels else {})
+    document = GateFile.model_json_schema()
+    for section in (document, *document["$defs"].values()):
         for name, setting in section.get("properties", {}).items():
-            for text in list(_texts(setting)) if name in known else ():
+            for text in list(_text_schemas(setting)) if name in names else ():
                 text["anyOf"] = [{"$ref": f"#/$defs/{name}"}, {"type": text.pop("type")}]
-    made["$defs"] |= {name: {"enum": [*names()]} for name, names in known.items()}
-    return json.dumps({**made, "$schema": _DIALECT, "$id": _ID, "title": "postcrash gate"}, indent=2) + "\n"
+    document["$defs"] |= {name: {"enum": values} for name, values in names.items()}
+    return json.dumps({**document, "$schema": _DIALECT, "$id": _ID, "title": "postcrash gate"}, indent=2) + "\n"
 
 
-def _texts(setting: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The schemas of the texts in a setting's schema. The setting is a text or a list of texts, and may be nothing."""
+def _text_schemas(setting: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schemas of the texts in a setting's schema. The setting is a text or a list of texts, and may be null."""
     if setting.get("type") == "string":
         yield setting
     for inner in (setting.get("items"), *setting.get("anyOf", ())):
         if inner:
-            yield from _texts(inner)
+            yield from _text_schemas(inner)

@@ -1,6 +1,6 @@
 """Prints an explanation on the terminal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -166,16 +166,6 @@ def reference_note(explanation: Explanation) -> str:
     if not has_reference_tree(explanation):
         return f"{name} never shows what was found. What it shows at this instant is not known."
     return f"{name} never shows what was found. Of all that it shows at this instant, what stands here is the nearest."
-
-
-def unlike_reference(explanation: Explanation) -> Iterator[str]:
-    """In a line for each path that differs: what was found, and what the reference shows. For forms without a table."""
-    name = explanation.reference
-    if explanation.reference_said:
-        yield f"found: {explanation.failure or 'it mounts'}; on {name}: {explanation.reference_said}"
-    for each in explanation.comparison:
-        if each.differs and each.reference:
-            yield f"{each.path} found: {'; '.join(each.found)}; on {name}: {'; '.join(each.reference)}"
 
 
 def has_reference_tree(explanation: Explanation) -> bool:

@@ -1,19 +1,19 @@
-"""The failures of a gate by what is wrong, over all its parts."""
+"""Groups the failures of a gate by cause, over all its parts."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
+from postcrash.model.numbers import plural
 from postcrash.model.text import one_line
-from postcrash.reports.gate.failure_text import plural
 from postcrash.store.gate_run import Failure, GateRun, Part, importance, smallest
 
 
 @dataclass(frozen=True, slots=True)
 class CauseGroup:
-    """What fails for one cause, with the same verdict, and is accepted for the same reason, if at all.
+    """Failures with one cause, the same verdict, and the same reason if they are accepted.
 
-    The id of a cause is the same on all kernels. Other targets have another one, and are in the group if the judge, its
-    message and the kinds of lost writes are the same.
+    The id of a cause is the same on all kernels, and differs between targets. Failures of several targets are in one
+    group if the judge, its message and the kinds of lost writes are the same.
 
     places  the parts in which it fails, each with the failure there
     """
@@ -27,10 +27,10 @@ class CauseGroup:
 
     @property
     def workloads(self) -> int:
-        """How many workloads fail, in all parts."""
+        """The number of workloads that fail, in all parts."""
         return sum(failure.workloads for _, failure in self.places)
 
-    def told_by_part(self) -> Iterator[str]:
+    def part_lines(self) -> Iterator[str]:
         """A line for each part: `8 workloads of small on ext4-current, UML 6.1.176: f-0123456789abcdef`."""
         parts: dict[str, list[Failure]] = {}
         for part, failure in self.places:
@@ -42,7 +42,7 @@ class CauseGroup:
 
 
 def cause_groups(run: GateRun) -> list[CauseGroup]:
-    """In the order of `importance`, and then those with the most workloads first."""
+    """The groups, sorted by `importance` and then by the number of workloads."""
     groups: list[list[tuple[Part, Failure]]] = []
     found: dict[Hashable, list[tuple[Part, Failure]]] = {}
     for part, failure in run.failures():
@@ -53,14 +53,12 @@ def cause_groups(run: GateRun) -> list[CauseGroup]:
         group.append((part, failure))
         for key in keys:
             found.setdefault(key, group)
-    return sorted((CauseGroup(tuple(group)) for group in groups), key=_importance)
+    return sorted(
+        (CauseGroup(tuple(group)) for group in groups), key=lambda group: (*importance(group.shown), -group.workloads)
+    )
 
 
 def _keys(failure: Failure) -> tuple[Hashable, Hashable]:
-    """Failures that have one of these in common are in one group."""
+    """Failures that share one of these keys are in one group."""
     sort = failure.verdict, failure.is_new, failure.known, failure.is_upstream
     return (*sort, failure.cause), (*sort, failure.judge, failure.message, failure.lost)
-
-
-def _importance(group: CauseGroup) -> tuple[bool, bool, bool, int]:
-    return *importance(group.shown), -group.workloads

@@ -6,9 +6,9 @@ A line can be read without the others: a failure names its part. `type` says wha
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from postcrash.store.gate_run import Counts, Failure, FixedLine, GateRun, Part, PartHead, RunHead, Text, VerdictName
+from postcrash.store.gate_run import Counts, Failure, FixedLine, GateRun, PartHead, RunHead, Text, VerdictName
 
 
 class RunLine(RunHead):
@@ -50,26 +50,19 @@ _line: TypeAdapter[RunLine | PartLine | FailureLine | FixedJsonLine] = TypeAdapt
 def json_lines(run: GateRun) -> Iterator[str]:
     """The lines, without their ends."""
     head = {name: getattr(run, name) for name in RunHead.model_fields}
-    yield _text(RunLine.model_validate({**head, "verdict": run.verdict.name.lower(), "counts": run.counts()}))
+    head |= {"verdict": run.verdict.name.lower(), "counts": run.counts()}
+    yield RunLine.model_validate(head).model_dump_json()
     for part in run.parts:
-        yield from _part(part)
+        head = {name: getattr(part, name) for name in PartHead.model_fields}
+        yield PartLine.model_validate({**head, "gated": part.gated.name.lower()}).model_dump_json()
+        place = {"part": part.name, "target": part.target, "kernel": part.kernel, "model": part.model}
+        for failure in part.failures:
+            yield FailureLine.model_validate({**dict(failure), **place}).model_dump_json()
     for line in run.fixed:
-        yield _text(FixedJsonLine.model_validate(dict(line)))
+        yield FixedJsonLine.model_validate(dict(line)).model_dump_json()
 
 
 def line_schema() -> dict[str, Any]:
     """The JSON Schema of a line."""
-    about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:postcrash:result-line"}
-    return {**about, "title": "a line of a postcrash gate's result", **_line.json_schema(mode="serialization")}
-
-
-def _part(part: Part) -> Iterator[str]:
-    head = {name: getattr(part, name) for name in PartHead.model_fields}
-    yield _text(PartLine.model_validate({**head, "gated": part.gated.name.lower()}))
-    place = {"part": part.name, "target": part.target, "kernel": part.kernel, "model": part.model}
-    for failure in part.failures:
-        yield _text(FailureLine.model_validate({**dict(failure), **place}))
-
-
-def _text(line: BaseModel) -> str:
-    return line.model_dump_json()
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:postcrash:result-line"}
+    return {**head, "title": "a line of a postcrash gate's result", **_line.json_schema(mode="serialization")}

@@ -1,7 +1,7 @@
 """A gate's result as JUnit XML, which GitLab, Jenkins and others read.
 
-A section is a test suite, an item a test case. What is violated is a failure, what is undecided an error. What is
-known, or was never put to the test, is skipped. Lines of the baseline that can go are cases that pass.
+A section is a test suite, an item a test case. Violated items are failures, undecided ones errors. Known and untested
+ones are skipped. Fixed lines of the baseline are cases that pass.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ _COVERED = ("workloads", "not_run", "states", "states_total", "instants", "recov
 
 
 def junit(run: GateRun, invocation: str = INVOCATION) -> str:
-    """The XML, with a line end. It is well formed whatever the result's texts hold."""
+    """The XML, with a line end. It is well-formed whatever the result's texts hold."""
     found = [*sections(run, invocation), *_fixed(run)]
     root = Element("testsuites", name=one_line(f"postcrash gate {run.file}"), time=f"{run.seconds:.3f}")
     _count(root, [item for section in found for item in section.items])
@@ -36,7 +36,7 @@ def junit(run: GateRun, invocation: str = INVOCATION) -> str:
 
 
 def _fixed(run: GateRun) -> Iterator[Section]:
-    """What is known to be mended, as cases that pass: JUnit has no other place for what is about the whole run."""
+    """Fixed lines as cases that pass: JUnit has no other place for results of the whole run."""
     if run.fixed:
         yield Section("baseline", tuple(Item(f"line {line.line}", "passed", fixed_line(line)) for line in run.fixed))
 
@@ -64,7 +64,7 @@ def _suite(section: Section, started: str) -> Element:
 
 
 def _class(part: Part) -> str:
-    """The part's key with dots between, as readers expect of a class. They show parts of it as folders."""
+    """The part's key joined by dots, like the name of a class. Readers show its parts as folders."""
     return ".".join(one_line(word).replace(".", "_") for word in part.key)
 
 

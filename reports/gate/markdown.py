@@ -1,31 +1,28 @@
 """A gate's result as Markdown: for the summary of a job on GitHub, a comment on GitLab, or a mail.
 
-GitHub refuses summaries of more than one mebibyte. So there is room for some failures and parts of each sort, and for
-the beginning of long texts. The JSON has all of them.
+GitHub refuses summaries of more than one mebibyte. So the summary has only some failures and parts of each sort, and
+long texts are cut. The JSON has all of them.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
-from postcrash.model.numbers import counted, grouped
+from postcrash.model.numbers import counted, grouped, plural
 from postcrash.model.text import INVOCATION, cut, one_line, visible
 from postcrash.reports.gate.failure_text import (
     commands,
-    covered,
+    coverage,
     facts,
+    failure_counts,
     fixed_line,
     headline,
-    plural,
-    shard,
-    sorts,
-    unexplained,
+    shard_note,
+    unexplained_verdict,
 )
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.store.gate_run import FixedLine, GateRun, Part
+from postcrash.store.gate_run import GateRun, Part
 
 ITEMS_MAX = 20
 """The most failures of each sort."""
@@ -36,29 +33,32 @@ _TEXT_MAX = 300
 _OPERATIONS_MAX = 1500
 _HEADER = ("part", "target", "kernel", "device model", "verdict", "new", "undecided", "known")
 _COVERED = ("workloads", "crash states", "recoveries")
-_Item = TypeVar("_Item")
 
 
 def markdown(run: GateRun, invocation: str = INVOCATION) -> str:
     """The text, in GitHub's Markdown. Its first line has the verdict and the counts."""
-    groups, failed = cause_groups(run), partial(_failed, invocation=invocation)
+    groups = cause_groups(run)
     violated = [group for group in groups if group.shown.sort == "violated" and not group.shown.is_upstream]
     upstream = [group for group in groups if group.shown.is_upstream]
     undecided = [group for group in groups if group.shown.sort == "undecided"]
     known = [group for group in groups if group.shown.sort == "known"]
+    unexplained = [
+        [f"- {_short(part.title)}: {_short(reason)}"] for part in run.parts if (reason := unexplained_verdict(part))
+    ]
+    fixed = [[f"- {_short(fixed_line(line))}"] for line in run.fixed]
     lines = [
-        f"**{run.verdict.symbol} {run.verdict.name}**: {sorts(run)}; {covered(run)}",
+        f"**{run.verdict.symbol} {run.verdict.name}**: {failure_counts(run)}; {coverage(run)}",
         "",
-        f"Gate {_short(run.file)}{shard(run)}, postcrash {_short(run.version)}, {_short(run.started)}",
+        f"Gate {_short(run.file)}{shard_note(run)}, postcrash {_short(run.version)}, {_short(run.started)}",
         "",
         *markdown_table((*_HEADER, *_COVERED), map(_row, run.parts[:ROWS_MAX])),
-        *_left_out(run.parts, ROWS_MAX),
-        *_section("New failures", violated, failed),
-        *_section("Known upstream", upstream, failed),
-        *_section("Undecided", undecided, _listed),
-        *_section("Undecided for other reasons", [part for part in run.parts if unexplained(part)], _unexplained),
-        *_folded(plural(len(known), "known cause"), known, _listed),
-        *_folded(f"{plural(len(run.fixed), 'line')} of the baseline fixed", run.fixed, _fixed),
+        *_omitted(len(run.parts) - ROWS_MAX),
+        *_section("New failures", [_details(group, invocation) for group in violated]),
+        *_section("Known upstream", [_details(group, invocation) for group in upstream]),
+        *_section("Undecided", [_summary(group) for group in undecided]),
+        *_section("Undecided for other reasons", unexplained),
+        *_section(plural(len(known), "known cause"), [_summary(group) for group in known], is_folded=True),
+        *_section(f"{plural(len(fixed), 'line')} of the baseline fixed", fixed, is_folded=True),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -66,67 +66,56 @@ def markdown(run: GateRun, invocation: str = INVOCATION) -> str:
 def _row(part: Part) -> str:
     counts = Counter(failure.sort for failure in part.failures)
     place = [cut(word, _NAME_MAX) for word in (part.name, part.target, part.kernel, part.model)]
-    sorts_of = [grouped(counts[sort]) for sort in ("violated", "undecided", "known")]
+    sorts = [grouped(counts[sort]) for sort in ("violated", "undecided", "known")]
     numbers = [grouped(part.workloads), counted(int(part.states)), grouped(part.recoveries)]
-    return markdown_row([*place, f"{part.gated.symbol} {part.gated.name}", *sorts_of, *numbers])
+    return markdown_row([*place, f"{part.gated.symbol} {part.gated.name}", *sorts, *numbers])
 
 
-def _section(title: str, items: Sequence[_Item], shown: Callable[[_Item], Iterator[str]]) -> Iterator[str]:
-    """A heading and the items, or nothing if there are none."""
+def _section(title: str, items: Sequence[Sequence[str]], *, is_folded: bool = False) -> Iterator[str]:
+    """A heading and the lines of the items, or nothing if there are none. Folded items are shown after a click."""
     if items:
-        yield from (f"## {title}", "", *_items(items, shown))
+        yield from ("<details>", f"<summary>{title}</summary>", "") if is_folded else (f"## {title}", "")
+        yield from (line for item in items[:ITEMS_MAX] for line in item)
+        yield ""
+        yield from _omitted(len(items) - ITEMS_MAX)
+        yield from ("</details>", "") if is_folded else ()
 
 
-def _folded(title: str, items: Sequence[_Item], shown: Callable[[_Item], Iterator[str]]) -> Iterator[str]:
-    """The same behind a line that one clicks."""
-    if items:
-        yield from ("<details>", f"<summary>{title}</summary>", "", *_items(items, shown), "</details>", "")
+def _omitted(count: int) -> Iterator[str]:
+    if count > 0:
+        yield from (f"And {grouped(count)} more: see the JSON.", "")
 
 
-def _items(items: Sequence[_Item], shown: Callable[[_Item], Iterator[str]]) -> Iterator[str]:
-    for item in items[:ITEMS_MAX]:
-        yield from shown(item)
-    yield ""
-    yield from _left_out(items, ITEMS_MAX)
-
-
-def _left_out(items: Sequence[object], most: int) -> Iterator[str]:
-    if len(items) > most:
-        yield from (f"And {grouped(len(items) - most)} more: see the JSON.", "")
-
-
-def _failed(group: CauseGroup, invocation: str) -> Iterator[str]:
-    """A new failure, with all that one needs to look at it."""
-    yield from (f"### {_short(headline(group.shown))}", "")
-    if group.shown.loss:
-        yield f"- {_short(group.shown.loss)}"
-    yield from (f"- {_short(fact)}" for fact in facts(group.shown))
-    yield from _parts(group)
-    name = f", {_short(group.shown.name)}" if group.shown.name else ""
-    yield from ("", f"The smallest workload{name}:", "", *_fenced(group.shown.operations, "text"), "")
-    if told := commands(group.shown, invocation):
-        yield from (*_fenced("\n".join(told), "sh"), "")
+def _details(group: CauseGroup, invocation: str) -> list[str]:
+    """A new failure with its smallest workload, and the commands that show more of it."""
+    shown = group.shown
+    name = f", {_short(shown.name)}" if shown.name else ""
+    shell = "\n".join(commands(shown, invocation))
+    return [
+        f"### {_short(headline(shown))}",
+        "",
+        *([f"- {_short(shown.loss)}"] if shown.loss else []),
+        *(f"- {_short(fact)}" for fact in facts(shown)),
+        *_parts(group),
+        "",
+        f"The smallest workload{name}:",
+        "",
+        *_fenced(shown.operations, "text"),
+        "",
+        *([*_fenced(shell, "sh"), ""] if shell else []),
+    ]
 
 
 def _parts(group: CauseGroup) -> Iterator[str]:
-    lines = list(group.told_by_part())
+    lines = list(group.part_lines())
     yield from (f"- {_short(line)}" for line in lines[:_PARTS_MAX])
     if len(lines) > _PARTS_MAX:
         yield f"- and in {plural(len(lines) - _PARTS_MAX, 'more part')}"
 
 
-def _listed(group: CauseGroup) -> Iterator[str]:
-    yield f"- {_short(headline(group.shown))}"
-    yield from (f"  - {_short(fact)}" for fact in facts(group.shown))
-    yield from (f"  {line}" for line in _parts(group))
-
-
-def _unexplained(part: Part) -> Iterator[str]:
-    yield f"- {_short(part.title)}: {_short(unexplained(part))}"
-
-
-def _fixed(line: FixedLine) -> Iterator[str]:
-    yield f"- {_short(fixed_line(line))}"
+def _summary(group: CauseGroup) -> list[str]:
+    lines = [*(f"- {_short(fact)}" for fact in facts(group.shown)), *_parts(group)]
+    return [f"- {_short(headline(group.shown))}", *(f"  {line}" for line in lines)]
 
 
 def _fenced(text: str, language: str) -> Iterator[str]:

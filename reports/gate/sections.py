@@ -1,8 +1,7 @@
-"""A gate's result as runners of tests know results: a section for each part, an item for each thing that was judged.
+"""A gate's result in the form of test runners: a section for each part, and an item for each judge or failure.
 
-A judge that objects to nothing in a part has one item, which passes. A judge that objects has an item for each cause
-instead. So does everything that could not be decided. What no failure explains has an item too: a section is green only
-if its part holds.
+A judge that objects to nothing in a part has one item, which passes. Otherwise it has an item for each cause. Undecided
+failures have items, too. So has a verdict that no failure explains: a section passes only if its part holds.
 """
 
 from collections.abc import Iterator
@@ -10,22 +9,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from postcrash.model import Verdict
+from postcrash.model.numbers import plural
 from postcrash.model.text import INVOCATION, one_line
-from postcrash.reports.gate.failure_text import headline, plural, story, unexplained
+from postcrash.reports.gate.failure_text import headline, story, unexplained_verdict
 from postcrash.store.gate_run import INTERRUPTED, Failure, GateRun, Part
 
 Status = Literal["passed", "violated", "undecided", "known", "untested"]
 FAILED = frozenset[Status]({"violated", "undecided"})
-"""What fails the gate."""
+"""Statuses that fail the gate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that was judged.
+    """A judge or a failure.
 
     name    one line. A cause has the same name in every run
     reason  one line
-    text    all there is to say, several lines; empty if the reason says it
+    text    all details, in several lines; empty if the reason has them
     file    the workload's file; empty if it has none
     """
 
@@ -51,29 +51,25 @@ class Section:
 
 
 def sections(run: GateRun, invocation: str = INVOCATION) -> tuple[Section, ...]:
-    """In the order of the parts. A run without parts, or one that was interrupted, has a section that says so.
+    """The sections, in the order of the parts. A run without parts, or an interrupted one, has one section more.
 
-    A run in which nothing was judged has not passed. Neither has one that the user ended, even if all its parts hold.
+    A run in which nothing was judged has not passed. Neither has an interrupted one, even if all its parts hold.
     """
-    said = [*["the gate has no parts"] * (not run.parts), *[INTERRUPTED] * run.interrupted]
+    reasons = [*["the gate has no parts"] * (not run.parts), *[INTERRUPTED] * run.interrupted]
     of_parts = tuple(Section(one_line(part.title), tuple(_items(part, invocation)), part) for part in run.parts)
-    return (*of_parts, *(Section("gate", (Item("gate", "undecided", reason),)) for reason in said[:1]))
+    return (*of_parts, *(Section("gate", (Item("gate", "undecided", reason),)) for reason in reasons[:1]))
 
 
 def _items(part: Part, invocation: str) -> Iterator[Item]:
     objecting = {failure.judge for failure in part.failures if failure.is_violated}
     for judge, workloads in part.tested.items():
         if judge not in objecting:
-            yield _judge(one_line(judge), workloads)
+            status: Status = "passed" if workloads else "untested"
+            reason = f"put to the test in {plural(workloads, 'workload')}" if workloads else "never put to the test"
+            yield Item(one_line(judge), status, reason)
     yield from (_failure(failure, invocation) for failure in part.failures)
-    if reason := unexplained(part):
+    if reason := unexplained_verdict(part):
         yield Item("verdict", "violated" if part.gated is Verdict.VIOLATED else "undecided", reason, reason)
-
-
-def _judge(name: str, workloads: int) -> Item:
-    if not workloads:
-        return Item(name, "untested", "never put to the test")
-    return Item(name, "passed", f"put to the test in {plural(workloads, 'workload')}")
 
 
 def _failure(failure: Failure, invocation: str) -> Item:

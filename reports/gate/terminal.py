@@ -1,22 +1,19 @@
-"""A gate's result on a terminal."""
-
-from collections.abc import Iterator
+"""Prints a gate's result on a terminal."""
 
 from rich.console import Console
 from rich.text import Text
 
-from postcrash.model.numbers import counted, grouped
+from postcrash.model.numbers import counted, grouped, plural
 from postcrash.model.text import INVOCATION, one_line, visible
 from postcrash.reports.gate.failure_text import (
     commands,
-    covered,
+    coverage,
     facts,
+    failure_counts,
     fixed_line,
     headline,
-    plural,
-    shard,
-    sorts,
-    unexplained,
+    shard_note,
+    unexplained_verdict,
 )
 from postcrash.reports.gate.groups import CauseGroup, cause_groups
 from postcrash.reports.gate.next_steps import next_steps
@@ -24,61 +21,65 @@ from postcrash.store.gate_run import GateRun, Part
 
 
 def print_gate(run: GateRun, console: Console, invocation: str = INVOCATION) -> None:
-    """Print what fails, what is undecided or known, a line for each part, the verdict, and what comes next."""
+    """Prints violations, undecided and known failures, a line for each part, the verdict, and the next steps."""
     groups = cause_groups(run)
     violated = [group for group in groups if group.shown.sort == "violated"]
     for number, group in enumerate(violated, 1):
-        _print_failed(number, group, console, invocation)
+        _print_violated(number, group, console, invocation)
     if violated:
         console.rule()
-    others = [group for group in groups if group.shown.sort != "violated"]
-    lines = [
-        *(line for group in others for line in _listed(group)),
-        *(f"fixed: {fixed_line(line)}" for line in run.fixed),
-        *map(_part, run.parts),
-    ]
-    for line in lines:
-        _print(line, console)
-    summary = Text.assemble((run.verdict.name, "bold"), f": {sorts(run)}{shard(run)}: {covered(run)}")
+    for group in groups:
+        if group.shown.sort != "violated":
+            _print(headline(group.shown), console)
+            for line in (*facts(group.shown), *(f"in {line}" for line in group.part_lines())):
+                _print(f"    {line}", console)
+    for fixed in run.fixed:
+        _print(f"fixed: {fixed_line(fixed)}", console)
+    for part in run.parts:
+        _print(_part_line(part), console)
+    summary = Text.assemble((run.verdict.name, "bold"), f": {failure_counts(run)}{shard_note(run)}: {coverage(run)}")
     console.print(summary, soft_wrap=True)
     for line in next_steps(run, invocation):
         _print(line, console)
 
 
-def _print_failed(number: int, group: CauseGroup, console: Console, invocation: str) -> None:
+def _print_violated(number: int, group: CauseGroup, console: Console, invocation: str) -> None:
     shown = group.shown
     title = f" · {_inert(one_line(shown.judge))} · {plural(group.workloads, 'workload')}"
     console.rule(Text.assemble((str(number), "red"), title))
-    lines = [*([one_line(shown.loss)] if shown.loss else []), headline(shown), *facts(shown), *_parts(group)]
     name = f" {one_line(shown.name)}" if shown.name else ""
     operations = visible(shown.operations).strip("\n").split("\n")
-    shown_operations = (f"    {operation}" for operation in operations)
-    for line in (*lines, f"workload{name}:", *shown_operations, *commands(shown, invocation)):
+    lines = [
+        *([one_line(shown.loss)] if shown.loss else []),
+        headline(shown),
+        *facts(shown),
+        *(f"in {line}" for line in group.part_lines()),
+        f"workload{name}:",
+        *(f"    {operation}" for operation in operations),
+        *commands(shown, invocation),
+    ]
+    for line in lines:
         _print(line, console)
 
 
-def _parts(group: CauseGroup) -> Iterator[str]:
-    return (f"in {line}" for line in group.told_by_part())
-
-
-def _listed(group: CauseGroup) -> Iterator[str]:
-    yield headline(group.shown)
-    yield from (f"    {line}" for line in (*facts(group.shown), *_parts(group)))
-
-
-def _part(part: Part) -> str:
-    counts = f"{plural(part.workloads, 'workload')}, {counted(int(part.states))} crash states"
-    broken = sum(failure.is_violated for failure in part.new)
+def _part_line(part: Part) -> str:
+    violated = sum(failure.is_violated for failure in part.new)
     upstream = sum(failure.is_upstream for failure in part.new)
-    failed = [f"{broken - upstream} new"] if broken > upstream else []
-    failed += [f"{upstream} known upstream"] if upstream else []
-    failed += [f"{len(part.new) - broken} undecided"] if len(part.new) > broken else []
-    known = [f"{len(part.failures) - len(part.new)} known"] if len(part.failures) > len(part.new) else []
-    why = [unexplained(part)] if unexplained(part) else []
-    lacking = [f"{sum(part.lacking.values())} not on this file system"] if part.lacking else []
-    why = [*lacking, *why]
-    told = [counts, f"{grouped(part.recoveries)} recoveries", *failed, *known, *why]
-    return f"{part.gated.symbol} {one_line(part.title)}: {', '.join(told)}"
+    counts = {
+        "new": violated - upstream,
+        "known upstream": upstream,
+        "undecided": len(part.new) - violated,
+        "known": len(part.failures) - len(part.new),
+        "not on this file system": sum(part.lacking.values()),
+    }
+    details = [
+        plural(part.workloads, "workload"),
+        f"{counted(int(part.states))} crash states",
+        f"{grouped(part.recoveries)} recoveries",
+        *(f"{count} {what}" for what, count in counts.items() if count),
+        *filter(None, [unexplained_verdict(part)]),
+    ]
+    return f"{part.gated.symbol} {one_line(part.title)}: {', '.join(details)}"
 
 
 def _print(line: str, console: Console) -> None:
@@ -86,5 +87,5 @@ def _print(line: str, console: Console) -> None:
 
 
 def _inert(line: str) -> str:
-    """The line, changed if GitHub's runner would take it for a command when it stands in the log of a job."""
+    """The line, changed if GitHub's runner would take it for a command in the log of a job."""
     return ("|" if line.lstrip().startswith("::") else "") + line.replace("##[", "# #[")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from postcrash.model import Verdict
-from postcrash.model.numbers import counted, grouped
-from postcrash.reports.gate.failure_text import fixed_line, plural, unexplained
+from postcrash.model.numbers import counted, grouped, plural
+from postcrash.reports.gate.failure_text import fixed_line, unexplained_verdict
 from postcrash.reports.page.report import HeatMap, Listing, Report, ReportEntry, Square, TableColumn, TableRow, Tile
 from postcrash.store.gate_run import Failure, GateRun, Part
 
@@ -122,7 +122,7 @@ def _evidence(part: Part) -> Iterator[str]:
 def _entries(part: Part) -> Iterator[ReportEntry]:
     """What fails and, if the part does not hold and no failure says why, that."""
     yield from (_entry(failure, part) for failure in part.failures)
-    if reason := unexplained(part):
+    if reason := unexplained_verdict(part):
         yield ReportEntry(
             _STANDINGS[part.gated], (), part.target, _column(part).kernel, reason, facts=(("part", part.name),)
         )

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from postcrash.model import Verdict
-from postcrash.model.numbers import counted, grouped
+from postcrash.model.numbers import counted, grouped, plural
 from postcrash.properties import PROPERTIES
 from postcrash.properties.adversary import MARKS, Adversary
-from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.page.report import HeatMap, Listing, Report, ReportEntry, Square, TableColumn, TableRow, Tile
 from postcrash.reports.tables import grid, table
 from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix

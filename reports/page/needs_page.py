@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from postcrash.model import Verdict
-from postcrash.model.numbers import counted, grouped
-from postcrash.reports.gate.failure_text import plural
+from postcrash.model.numbers import counted, grouped, plural
 from postcrash.reports.page.report import (
     SIGNS,
     HeatMap,

@@ -1,8 +1,8 @@
-"""The page of a report: one HTML file that needs no other file and no network.
+"""Renders the page of a report: one HTML file that needs no other file and no network.
 
-Without JavaScript, the summary, the heat map, what it rests on and the list of entries are there. With it, the page
-filters them and makes the story of a finding when it is opened. Everything is escaped, because kernel logs, file names
-and consoles come from guests and may hold anything.
+The summary, the heat map, its evidence and the list of entries need no JavaScript. With it, the page filters them and
+makes the story of a finding when it is opened. Everything is escaped, because kernel logs, file names and consoles come
+from guests and may hold anything.
 """
 
 import base64
@@ -15,18 +15,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from postcrash.model.text import INVOCATION, cut, visible
-from postcrash.reports.page.gate_page import report_of_gate
 from postcrash.reports.page.layout import lay_out
-from postcrash.reports.page.matrix_page import report_of_matrix
 from postcrash.reports.page.report import SIGNS, Report, ReportEntry
 from postcrash.reports.page.story import Story, story_block
-from postcrash.reports.tables.matrix import Matrix
-from postcrash.store.gate_run import GateRun
 from postcrash.store.records import IdError, check_finding_id
 
 PAGE_BYTES_MAX = 5_000_000
 ENTRIES_MAX = 1000
-"""How many entries a page has at most."""
+"""The most entries of a page."""
 TEXT_MAX = 2000
 """The longest text in a table or an entry, in characters. A story has the whole text."""
 LINK_MAX = 160
@@ -39,26 +35,12 @@ _STORIES = '<script type="application/json" id="stories">%s</script>'
 """Nothing else on the page can look like this, because all other text is escaped."""
 
 
-def render_matrix(matrix: Matrix, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
-    """The page of a table or matrix. A ✗ leads to the story of its witness, if this is among `stories`.
+def render(report: Report, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
+    """The page of a report. Entries have the stories of their findings, as far as these are among `stories`.
 
-    `invocation` is how postcrash is called with the store that has the findings, here and on all pages.
+    `invocation` is how postcrash is called with the store that has the findings. The page has at most PAGE_BYTES_MAX
+    bytes: stories for which there is no room are left out, the last first.
     """
-    return _rendered(report_of_matrix(matrix, [story.finding for story in stories]), stories, invocation)
-
-
-def render_gate(run: GateRun, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
-    """The page of a gate's result. A failure has the story of its finding, if this is among `stories`."""
-    return _rendered(report_of_gate(run), stories, invocation)
-
-
-def render_needs(report: Report, stories: Sequence[Story], invocation: str = INVOCATION) -> str:
-    """The page of a report of needs. A ✗ leads to the story of its witness, if this is among `stories`."""
-    return _rendered(report, stories, invocation)
-
-
-def _rendered(report: Report, stories: Sequence[Story], invocation: str) -> str:
-    """The page has at most PAGE_BYTES_MAX bytes: stories for which there is no room are left out, the last first."""
     entries = report.entries
     shown = entries[:ENTRIES_MAX]
     style, script = (_joined(names) for names in (_STYLES, _SCRIPTS))
@@ -76,20 +58,20 @@ def _rendered(report: Report, stories: Sequence[Story], invocation: str) -> str:
         script_digest=_digest(script),
         no_stories=Markup(_STORIES % ""),
     )
-    told = {story.finding.id: story for story in stories}
-    wanted = dict.fromkeys(entry.finding for entry in shown)
+    by_finding = {story.finding.id: story for story in stories}
+    findings = dict.fromkeys(entry.finding for entry in shown)
     room = PAGE_BYTES_MAX - len(page.encode())
-    block = story_block((told[id] for id in wanted if id in told), room, invocation)
+    block = story_block((by_finding[id] for id in findings if id in by_finding), room, invocation)
     return page.replace(_STORIES % "", _STORIES % block, 1)
 
 
 def _ids(entries: Sequence[ReportEntry]) -> dict[ReportEntry, str]:
-    """The ids of the entries' elements: the finding's, or a number if it has none or if it was used before."""
+    """The ids of the entries' elements: that of the finding, or a number if there is none or if it was used before."""
     ids: dict[ReportEntry, str] = {}
     used = set()
     for number, entry in enumerate(entries, start=1):
-        is_good = _is_finding_id(entry.finding) and entry.finding not in used
-        ids[entry] = entry.finding if is_good else f"entry-{number}"
+        is_usable = _is_finding_id(entry.finding) and entry.finding not in used
+        ids[entry] = entry.finding if is_usable else f"entry-{number}"
         used.add(entry.finding)
     return ids
 
@@ -119,12 +101,12 @@ def _template() -> Template:
 
 @lru_cache
 def _joined(names: Sequence[str]) -> Markup:
-    """The contents of template files, one after the other."""
+    """The contents of template files, joined."""
     return Markup("\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names))
 
 
 def _digest(text: str) -> str:
-    """What the page's Content-Security-Policy knows its own style or script by."""
+    """The hash by which the page's Content-Security-Policy allows its own style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

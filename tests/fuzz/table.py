@@ -15,13 +15,12 @@ from postcrash.harness.expectations.known_objections import FILE, load_known
 from postcrash.harness.files.workload_files import loaded
 from postcrash.harness.findings.bundles.archive import BundleError
 from postcrash.harness.gate.baseline import load_baseline
+from postcrash.harness.gate.merging import load_result
 from postcrash.harness.guests.events import read_event
 from postcrash.model.observation import Observation, ObservationError
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders import blklogwrites, blktrace, dm_log_writes
 from postcrash.recorders.strace import StraceError, import_strace, prepare
-from postcrash.reports.gate.file import GateFileError
-from postcrash.reports.gate.file import load as load_gate_result
 from postcrash.store.json_codec import PlainError
 from postcrash.store.records import Cell, Finding
 from postcrash.store.store import DATABASE, Store, StoreError
@@ -133,7 +132,7 @@ TARGETS = {
         FuzzTarget("baseline", sound.baselines, load_baseline, (UsageError,)),
         FuzzTarget("known", text(_KNOWN), lambda file: load_known(file.parent, Path()), (UsageError,), file=FILE),
         FuzzTarget("contract", sound.contracts, lambda file: Contract.load(str(file)), (UsageError,)),
-        FuzzTarget("gate-result", sound.gate_results, load_gate_result, (GateFileError,)),
+        FuzzTarget("gate-result", sound.gate_results, load_result, (UsageError,)),
         FuzzTarget("cell", sound.cells, _of_json(Cell.from_json), (PlainError,)),
         FuzzTarget("finding", sound.findings, _of_json(Finding.from_json), (PlainError,)),
         FuzzTarget("store", sound.stores, _store, (StoreError,), file=DATABASE),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from postcrash.harness.cli.completion import complete_parts
-from postcrash.harness.cli.gating.result_formats import Forms, forms_options
+from postcrash.harness.cli.gating.result_formats import ResultFiles, result_options
 from postcrash.harness.cli.options import shard_option, time_option
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.session import Session
@@ -45,7 +45,7 @@ from postcrash.store.gate_run import Part
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the finding of each new failure to FOLDER, as `postcrash bundle` does.",
 )
-@forms_options
+@result_options
 @click.pass_obj
 def gate(
     session: Session,
@@ -56,7 +56,7 @@ def gate(
     accept: str | None,
     accept_upstream: bool,
     bundles: Path | None,
-    forms: Forms,
+    result_files: ResultFiles,
 ) -> int:
     """Run all parts of the gate FILE, and fail if something is broken that was not known before.
 
@@ -74,9 +74,9 @@ def gate(
       postcrash gate --part small --time 2m --json gate.json
       postcrash gate --accept "known since 6.1, see the list"
     """
-    asked = Gate(file, tuple(names), shard, seconds_max, accept, accept_upstream)
-    run = run_gate(asked, session, Watcher(partial(_progress, session), _finished, say))
-    forms.write(run, session)
+    options = Gate(file, tuple(names), shard, seconds_max, accept, accept_upstream)
+    run = run_gate(options, session, Watcher(partial(_progress, session), _print_part, say))
+    result_files.write(run, session)
     if bundles is not None:
         new = [failure.finding for part in run.parts for failure in part.new if failure.finding]
         write_bundles(session, new, bundles, say)
@@ -89,8 +89,8 @@ def _progress(session: Session, planned: PlannedPart | None) -> TerminalProgress
     return TerminalProgress(None if planned is None else planned.workloads.count, session.invocation)
 
 
-def _finished(part: Part) -> None:
-    """One line for each part, as soon as it is there, for those who watch."""
+def _print_part(part: Part) -> None:
+    """Prints a line for a part that was run to its end, if somebody watches."""
     console = notes()
     if console.is_terminal:
         text = one_line(f"{part.title}: {part.verdict}, {part.seconds:.0f} s")

@@ -9,8 +9,8 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_text
 from postcrash.harness.files.places import GATE_FILE, cache_folder
-from postcrash.harness.gate.baseline import begin
-from postcrash.harness.gate.initial_configuration import KNOWN_FILE, first_file
+from postcrash.harness.gate.baseline import add_lines
+from postcrash.harness.gate.initial_configuration import KNOWN_FILE, initial_configuration
 from postcrash.harness.gate.schema import SCHEMA_FILE, schema
 from postcrash.harness.guests.kernels.stock import Stock
 
@@ -36,8 +36,9 @@ def init(session: Session, force: bool) -> None:
         raise UsageError(f"{file} is there already: --force writes it anew")
     place = session.store.folder / SCHEMA_FILE
     stocked = [kernel.name for kernel in Stock(cache_folder()).all()]
-    text = first_file(session, Path(), place.as_posix(), stocked)
+    text = initial_configuration(session, Path(), place.as_posix(), stocked)
     write_text(str(place), schema(stocked))
-    begin(Path(KNOWN_FILE))
+    if not Path(KNOWN_FILE).exists():
+        add_lines(Path(KNOWN_FILE), ())
     write_text(str(file), text)
     click.echo(f"Written: {file}. Next: {session.invocation} gate")

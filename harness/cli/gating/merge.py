@@ -5,16 +5,14 @@ from pathlib import Path
 
 import click
 
-from postcrash.harness.cli.gating.result_formats import Forms, forms_options
+from postcrash.harness.cli.gating.result_formats import ResultFiles, result_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import say
 from postcrash.harness.findings.bundles.folder import take_bundles
+from postcrash.harness.gate.merging import load_result, merged
 from postcrash.model import ExitCode
-from postcrash.reports.gate.difference import difference_lines, unlike
-from postcrash.reports.gate.file import GateFileError, load
-from postcrash.reports.gate.merging import merged
-from postcrash.store.gate_run import GateRun
+from postcrash.reports.gate.difference import differences, different_questions
 
 
 @click.command()
@@ -25,9 +23,9 @@ from postcrash.store.gate_run import GateRun
     type=click.Path(file_okay=False, path_type=Path),
     help="Put the findings of the bundles in FOLDER into the store first, so that --html has their stories.",
 )
-@forms_options
+@result_options
 @click.pass_obj
-def merge(session: Session, files: Sequence[str], bundles: Path | None, forms: Forms) -> int:
+def merge(session: Session, files: Sequence[str], bundles: Path | None, result_files: ResultFiles) -> int:
     """Put the results of all shards of a gate together: FILES that `postcrash gate --shard I/N --json FILE` wrote.
 
     The exit code is that of the whole gate. It is an error if a shard is missing, or if shards rest on different
@@ -39,12 +37,12 @@ def merge(session: Session, files: Sequence[str], bundles: Path | None, forms: F
       postcrash merge gate-*.json --bundles bundles --html gate.html
     """
     try:
-        run = merged([_loaded(file) for file in files])
+        run = merged([load_result(file) for file in files])
     except ValueError as error:
         raise UsageError(str(error)) from error
     if bundles is not None:
         take_bundles(session.store, bundles, say)
-    forms.write(run, session)
+    result_files.write(run, session)
     return run.verdict.exit_code
 
 
@@ -63,17 +61,10 @@ def diff(old: str, new: str) -> int:
     Example:
       postcrash diff before.json after.json
     """
-    runs = _loaded(old), _loaded(new)
-    for note in unlike(*runs):
+    runs = load_result(old), load_result(new)
+    for note in different_questions(*runs):
         say(f"the runs are not alike: {note}")
-    lines = list(difference_lines(*runs))
-    for line in lines:
-        click.echo(line)
-    return ExitCode.VIOLATED if lines else ExitCode.HOLDS
-
-
-def _loaded(file: str) -> GateRun:
-    try:
-        return load(file)
-    except GateFileError as error:
-        raise UsageError(str(error)) from error
+    found = differences(*runs)
+    for difference in found:
+        click.echo(difference)
+    return ExitCode.VIOLATED if found else ExitCode.HOLDS

@@ -30,7 +30,8 @@ from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary
 from postcrash.properties.promises import verdict_on_promises
-from postcrash.reports.page.page import render_matrix
+from postcrash.reports.page.matrix_page import report_of_matrix
+from postcrash.reports.page.page import render
 from postcrash.reports.page.story import Story
 from postcrash.reports.tables import table
 from postcrash.reports.tables.matrix import Matrix
@@ -199,7 +200,8 @@ def _write(
     if markdown is not None:
         write_text(markdown, table.matrix_markdown(matrix) if several else table.to_markdown(matrix.cells))
     if html is not None:
-        write_text(html, render_matrix(matrix, stories, session.invocation))
+        report = report_of_matrix(matrix, [story.finding for story in stories])
+        write_text(html, render(report, stories, session.invocation))
 
 
 def _write_to_store(session: Session, matrix: Matrix, stories: Sequence[Story]) -> None:

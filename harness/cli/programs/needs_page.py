@@ -11,7 +11,7 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import command_line
 from postcrash.harness.findings.finding_details import told
 from postcrash.reports.page.needs_page import Vulnerability, report_of_needs
-from postcrash.reports.page.page import render_needs
+from postcrash.reports.page.page import render
 from postcrash.reports.tables.needs import NeedsCell, NeedsRow
 from postcrash.store.store import NotInStoreError
 
@@ -54,4 +54,4 @@ def needs_page(
     about = f"Made on {date.isoformat()}, device model {model}, by {command_line()}"
     kernel = session.kernel.label
     report = report_of_needs(rows, cells, vulnerabilities, about, kernel)
-    return render_needs(report, told(found, session), session.invocation)
+    return render(report, told(found, session), session.invocation)

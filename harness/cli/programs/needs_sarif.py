@@ -3,18 +3,17 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import postcrash
 from postcrash.apps.needs import Advice, BadFolder
 from postcrash.apps.protocol import Protocol, Step
-from postcrash.apps.protocol.trace import Frame
 from postcrash.harness.auditing.flush_runs import RunsWithout
 from postcrash.harness.cli.programs.flush_runs_text import run_text
 from postcrash.harness.cli.programs.needs_text import flush_text, missing_text, told
 from postcrash.model import Verdict
 from postcrash.model.text import one_line
-from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
-from postcrash.store.json_codec import Json
+from postcrash.reports.sarif import SarifResult, SourceLine, sarif_log
 
 _MISSING, _NEEDLESS, _HOPELESS = "missing-flush", "needless-flush", "no-flush-mends"
 _NEEDLESS_THERE = "needless-flush-on-target"
@@ -28,7 +27,7 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class ApplicationAdvice:
-    """An application by its name, what it did, the advice on it, and what runs without flushes came to."""
+    """The advice on an application, with the application's name, its protocol, and the runs without flushes."""
 
     name: str
     protocol: Protocol
@@ -36,60 +35,54 @@ class ApplicationAdvice:
     runs: RunsWithout | None = None
 
 
-def advice_sarif(advised: Sequence[ApplicationAdvice]) -> str:
-    """The log, with a line end. Files below the current folder are seen from there."""
+def advice_sarif(applications: Sequence[ApplicationAdvice]) -> str:
+    """The log, with a line end. Paths of files below the current folder are relative to it."""
     return sarif_log(
-        id=f"postcrash needs {','.join(each.name for each in advised)}",
+        id=f"postcrash needs {','.join(application.name for application in applications)}",
         version=postcrash.__version__,
-        results=[result for each in advised for result in _results(each)],
+        results=[result for application in applications for result in _results(application)],
         descriptions=_DESCRIPTIONS,
-        told="postcrash needs NAME --advise says it again, with the folders that were judged.",
+        help_text="postcrash needs NAME --advise says it again, with the folders that were judged.",
     )
 
 
-def _results(advised: ApplicationAdvice) -> Iterator[Json]:
-    name, advice = advised.name, advised.advice
+def _results(application: ApplicationAdvice) -> Iterator[SarifResult]:
+    name, advice = application.name, application.advice
     for missing in advice.missing:
         text = f"missing: {missing_text(missing)}. Without it: {missing.failure.message}"
         yield _result(_MISSING, "error", text, name, missing.after)
-    alone = advised.runs.alone if advised.runs else ()
+    alone = application.runs.alone if application.runs else ()
     needed = {step.number for run in alone if run.verdict is Verdict.VIOLATED for step in run.flushes.values()}
     for flush in advice.flushes:
         if flush.can_go and flush.step.number not in needed:
             yield _result(_NEEDLESS, "note", flush_text(flush), name, flush.step)
     if isinstance(advice.result, BadFolder) and not advice.is_cut:
         failure = advice.result
-        text = "; ".join([failure.message, *(line.strip() for line in told(advised.protocol, failure))])
+        text = "; ".join([failure.message, *(line.strip() for line in told(application.protocol, failure))])
         lost = failure.state.lost
-        yield _result(
-            _HOPELESS, "error", text, name, advised.protocol.steps[lost[0].step if lost else failure.moment.number - 1]
-        )
+        number = lost[0].step if lost else failure.moment.number - 1
+        yield _result(_HOPELESS, "error", text, name, application.protocol.steps[number])
     for run in alone:
         if run.verdict is Verdict.HOLDS:
             for step in run.flushes.values():
                 yield _result(_NEEDLESS_THERE, "note", run_text(run), name, step)
 
 
-def _result(rule: str, level: str, message: str, name: str, step: Step) -> Json:
+def _result(rule: str, level: Literal["note", "error"], text: str, name: str, step: Step) -> SarifResult:
     """A result at the innermost line that is known of the step, with its whole stack."""
-    lines = [frame for frame in step.stack if frame.line]
-    place = logical(step.call, f"{name}/call {step.number}: {step.call} of {step.about}")
-    return {
-        "ruleId": rule,
-        "level": level,
-        "message": {"text": one_line(message)},
-        "locations": [
-            {**({"physicalLocation": _line_of(lines[0])} if lines else {}), "logicalLocations": [place]},
-        ],
-        **({"stacks": [{"frames": [_frame(frame) for frame in lines]}]} if lines else {}),
-        "partialFingerprints": fingerprints(name, rule, f"{step.call} of {step.about}"),
-    }
+    about = f"{step.call} of {step.about}"
+    stack = tuple(SourceLine(_path(frame.file), frame.line, frame.function) for frame in step.stack if frame.line)
+    return SarifResult(
+        rule=rule,
+        level=level,
+        text=one_line(text),
+        fingerprint=(name, rule, about),
+        source=stack[0] if stack else None,
+        place=(step.call, f"{name}/call {step.number}: {about}"),
+        stack=stack,
+    )
 
 
-def _frame(frame: Frame) -> Json:
-    return {"location": {"physicalLocation": _line_of(frame), "message": {"text": one_line(frame.function)}}}
-
-
-def _line_of(frame: Frame) -> Json:
-    below = os.path.relpath(frame.file)
-    return physical(frame.file if below.startswith("..") else below, frame.line)
+def _path(file: str) -> str:
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative

@@ -6,25 +6,25 @@ from typing import Any
 import pytest
 from jsonschema import Draft4Validator
 
-from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
+from postcrash.reports.sarif import SarifResult, SourceLine, sarif_log
 
 ODD = 'a\n\x1b[31m"\u202e<b>'
 
 
-def result(rule: str, text: str = "it broke", **more: Any) -> dict[str, Any]:
-    return {"ruleId": rule, "message": {"text": text}, **more}
+def result(rule: str, text: str = "it broke", *, fingerprint: tuple[str, ...] = ("a",), **more: Any) -> SarifResult:
+    return SarifResult(rule, "error", text, fingerprint, **more)
 
 
-def log(*results: dict[str, Any], **more: Any) -> dict[str, Any]:
-    given = {"id": "gate", "version": "0.1.0", "descriptions": {"P1": "in order"}, "told": "Look.", **more}
+def log(*results: SarifResult, **more: Any) -> dict[str, Any]:
+    given = {"id": "gate", "version": "0.1.0", "descriptions": {"P1": "in order"}, "help_text": "Look.", **more}
     found: dict[str, Any] = json.loads(sarif_log(results=results, **given))
     return found
 
 
 def test_a_log_follows_the_standard(sarif_schema: dict[str, Any]) -> None:
-    places = [{"physicalLocation": physical("a b.c", 3), "logicalLocations": [logical(ODD, ODD)]}]
-    whole = result(ODD, ODD, locations=places, partialFingerprints=fingerprints(ODD, ODD))
-    for told in (log(whole, id=ODD, version=ODD, told=ODD, properties={"a": [1]}), log()):
+    source = SourceLine("a b.c", 3, ODD)
+    whole = result(ODD, ODD, source=source, place=(ODD, ODD), stack=(source,), fingerprint=(ODD, ODD))
+    for told in (log(whole, id=ODD, version=ODD, help_text=ODD, properties={"a": [1]}), log()):
         Draft4Validator(sarif_schema, format_checker=Draft4Validator.FORMAT_CHECKER).validate(told)
         assert told["$schema"] == sarif_schema["id"]
 
@@ -56,12 +56,14 @@ def test_runs_of_one_thing_follow_each_other() -> None:
     ],
 )
 def test_a_path_is_an_address(file: str, uri: str) -> None:
-    assert physical(file, 7) == {"artifactLocation": {"uri": uri}, "region": {"startLine": 7}}
+    assert SourceLine(file, 7).to_sarif() == {"artifactLocation": {"uri": uri}, "region": {"startLine": 7}}
 
 
 def test_a_fingerprint_is_of_all_words_and_tells_them_apart() -> None:
     asked = [("a", "b"), ("ab",), ("a", "", "b"), ("b", "a"), ("", "ab")]
-    made = [fingerprints(*words)["primaryLocationLineHash"] for words in asked]
+    results = log(*(result("P1", fingerprint=words) for words in (*asked, asked[0])))["runs"][0]["results"]
+    fingerprints = [each["partialFingerprints"] for each in results]
+    made = [each["primaryLocationLineHash"] for each in fingerprints]
     assert len(set(made)) == len(asked)
-    assert fingerprints("a", "b") == fingerprints("a", "b") == {"cause": "b", "primaryLocationLineHash": made[0]}
+    assert fingerprints[0] == fingerprints[-1] == {"cause": "b", "primaryLocationLineHash": made[0]}
     assert made[0].endswith(":1") and len(made[0]) == 18

@@ -4,6 +4,10 @@ from typing import Any
 
 from postcrash.store.gate_run import Failure, Part
 
+from ...reports.gate.conftest import green, hostile, make_failure, make_part, make_run, make_undecided, mixed
+
+__all__ = ("failure", "green", "hostile", "make_failure", "make_part", "make_run", "make_undecided", "mixed", "part")
+
 CAUSE = "c-0123456789abcdef"
 OTHER = "c-fedcba9876543210"
 FINDING = "f-0123456789abcdef"

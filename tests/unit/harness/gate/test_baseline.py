@@ -15,10 +15,9 @@ from postcrash.harness.gate.baseline import (
     load_baseline,
     unseen_lines,
 )
-from postcrash.harness.gate.failure_history import Sightings
+from postcrash.harness.gate.earlier_runs import Sightings
+from postcrash.harness.gate.merging import fixed_lines
 from postcrash.model import Verdict
-from postcrash.reports.gate.fixed_lines import fixed_lines
-from postcrash.reports.gate.untested_requirements import unasked
 from postcrash.store.gate_run import INTERRUPTED, ITEMS_MAX, NO_TIME, TIME_SPENT, Part, Sighting
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
@@ -255,7 +254,7 @@ def test_to_accept_again_what_has_spread_changes_its_line(tmp_path: Path) -> Non
     parts = [(failure(workloads=count), part()) for count in (5, 900, 7)]
     add_lines(file, lines_for(parts, "it spreads", limited=True))
     lines = load_baseline(file)
-    assert [(line.id, line.most, line.why) for line in lines] == [(CAUSE, 900, "it spreads"), (OTHER, None, "other")]
+    assert [(line.id, line.limit, line.why) for line in lines] == [(CAUSE, 900, "it spreads"), (OTHER, None, "other")]
     assert file.read_text().startswith("# mine\n")
 
 
@@ -264,14 +263,14 @@ def test_random_workloads_are_accepted_without_a_number(tmp_path: Path) -> None:
     file, both = tmp_path / "known.txt", [(failure(workloads=3), part(kind=kind)) for kind in ("hunt", "random")]
     for found, most in ((both[:1], 3), (both[1:], None), (both, None)):
         add_lines(file, lines_for(found, "why", limited=True))
-        assert [line.most for line in load_baseline(file)] == [most]
+        assert [line.limit for line in load_baseline(file)] == [most]
 
 
 @pytest.mark.parametrize(("count", "limited"), [(5, False), (0, True)])
 def test_what_is_not_counted_has_no_limit(tmp_path: Path, count: int, limited: bool) -> None:
     file, found = tmp_path / "known.txt", failure(workloads=count)
     add_lines(file, lines_for([(found, part())], "why", limited=limited))
-    assert [line.most for line in load_baseline(file)] == [None]
+    assert [line.limit for line in load_baseline(file)] == [None]
 
 
 def test_what_could_not_be_decided_is_accepted_in_as_many_workloads_only(tmp_path: Path) -> None:
@@ -314,6 +313,8 @@ def test_a_line_accepts_that_the_recoveries_of_a_budget_are_spent(tmp_path: Path
 def test_the_record_says_what_is_accepted_of_what_must_hold(tmp_path: Path) -> None:
     """A merge does not have the baseline. It knows by this what a whole gate would accept."""
     asked = part(hold={"P1": None, "P5": "an old line"})
-    lines = load_baseline(baseline(tmp_path, f"{unasked(asked, 'P1').cause} undecided 6.1 # no workload renames\n"))
+    lines = load_baseline(
+        baseline(tmp_path, f"{asked.untested_requirement('P1').cause} undecided 6.1 # no workload renames\n")
+    )
     (told,) = compared_with(lines, [asked])
     assert told.hold == {"P1": "no workload renames", "P5": None}

@@ -34,9 +34,9 @@ def written(folder: Path, text: str) -> Path:
 def test_parts_inherit_what_they_do_not_say(tmp_path: Path) -> None:
     gate = load(written(tmp_path, f'{SMALL}models = ["torn"]\n[parts.p]\nproperties = ["P5"]\nexpect = "documents"\n'))
     small, table = gate.parts["small"], gate.parts["p"]
-    assert (gate.of(small, "models"), gate.of(table, "models")) == (("torn",), ("cache",))
-    assert (gate.of(small, "expect"), gate.of(table, "expect")) == ("practice", "documents")
-    assert gate.of(small, "targets") == ("btrfs",)
+    assert (gate.setting(small, "models"), gate.setting(table, "models")) == (("torn",), ("cache",))
+    assert (gate.setting(small, "expect"), gate.setting(table, "expect")) == ("practice", "documents")
+    assert gate.setting(small, "targets") == ("btrfs",)
 
 
 def test_paths_are_seen_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

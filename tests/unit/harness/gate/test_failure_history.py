@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.gate.failure_history import FILE, Sightings
+from postcrash.harness.gate.earlier_runs import SIGHTINGS_FILE, Sightings
 from postcrash.store.gate_run import Sighting
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
@@ -66,7 +66,7 @@ def test_what_a_part_asks_now_counts_there_and_nowhere_else(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("content", ["[", "[]", '{"c": [["a", "b"]]}', '{"c": 7}'])
 def test_a_damaged_file_counts_as_empty(tmp_path: Path, content: str) -> None:
-    (tmp_path / FILE).write_text(content)
+    (tmp_path / SIGHTINGS_FILE).write_text(content)
     seen = Sightings(tmp_path)
     assert seen.places("c") == frozenset()
     seen.add([part(failure())])

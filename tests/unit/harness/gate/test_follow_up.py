@@ -9,7 +9,7 @@ import pytest
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.gate import follow_up as module
 from postcrash.harness.gate.follow_up import FollowUp
-from postcrash.harness.gate.part_scheduler import KNOWN_TRIED_MAX, _tried
+from postcrash.harness.gate.part_scheduler import KNOWN_RETRIES_MAX, _with_followed
 from postcrash.model import Verdict
 from postcrash.store.gate_run import Failure, Share
 from postcrash.store.store import NotInStoreError
@@ -37,7 +37,7 @@ def test_a_known_failure_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(module, "replay", replay)
     notes: list[str] = []
     until = time.monotonic() + 3600
-    again = following(notes, until=until).known_again(PLANNED, KNOWN)
+    again = following(notes, until=until).retry_known(PLANNED, KNOWN)
     assert again == KNOWN.model_copy(update={"states": Share(failed=1, runs=2)})
     assert not again.is_new and again.varies == "the check varies: the crash state fails 1 of 2 times"
     undecided = "1 of 3 times, it could not be decided whether the crash state fails again"
@@ -46,13 +46,13 @@ def test_a_known_failure_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_could_never_be_decided_does_not_vary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "replay", lambda *_: [(Verdict.UNDECIDED, "lost")] * 3)
-    again = following([]).known_again(PLANNED, KNOWN)
+    again = following([]).retry_known(PLANNED, KNOWN)
     assert (again.states, again.varies) == (None, "")
 
 
 @pytest.mark.parametrize("how", [{"confirm": 0}, {"until": time.monotonic() - 1}])
 def test_without_time_or_confirmation_it_is_left_as_it_is(how: dict[str, Any]) -> None:
-    assert following([], **how).known_again(PLANNED, KNOWN) == KNOWN
+    assert following([], **how).retry_known(PLANNED, KNOWN) == KNOWN
 
 
 def test_a_known_failure_that_cannot_be_tried_stays_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_a_known_failure_that_cannot_be_tried_stays_known(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(module, "replay", replay)
     notes: list[str] = []
-    assert following(notes).known_again(PLANNED, KNOWN) == KNOWN
+    assert following(notes).retry_known(PLANNED, KNOWN) == KNOWN
     assert notes == [f"{KNOWN.cause}: no guest"]
 
 
@@ -83,18 +83,18 @@ def test_a_new_failure_that_cannot_be_followed_up_stays_as_it_is(
     follow_up = following(notes)
     follow_up.session.settings = None  # type: ignore[assignment,misc]
     assert follow_up(planned, failure()) == failure()
-    assert follow_up.known_again(PLANNED, KNOWN) == KNOWN
+    assert follow_up.retry_known(PLANNED, KNOWN) == KNOWN
     assert notes == [f"{KNOWN.cause}: {failed}"] * 2
 
 
 def test_only_so_many_failures_of_one_sort_are_tried() -> None:
     undecided = failure(verdict="undecided", known="slow", finding="")
-    given = part(failure(), undecided, *[KNOWN] * (KNOWN_TRIED_MAX + 2))
+    given = part(failure(), undecided, *[KNOWN] * (KNOWN_RETRIES_MAX + 2))
 
     def follow(each: Failure) -> Failure:
         return each.model_copy(update={"states": Share(failed=1, runs=1)})
 
-    known = _tried(given, follow, KNOWN_TRIED_MAX, is_new=False).failures
-    assert [each.states is not None for each in known] == [False, False, *[True] * KNOWN_TRIED_MAX, False, False]
-    new = _tried(given, follow, 20, is_new=True).failures
+    known = _with_followed(given, follow, KNOWN_RETRIES_MAX, is_new=False).failures
+    assert [each.states is not None for each in known] == [False, False, *[True] * KNOWN_RETRIES_MAX, False, False]
+    new = _with_followed(given, follow, 20, is_new=True).failures
     assert [each.states is not None for each in new] == [True, *[False] * (len(new) - 1)]

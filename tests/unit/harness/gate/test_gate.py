@@ -27,7 +27,7 @@ class NoFollowUp:
     def __call__(self, _planned: object, failure: Failure) -> Failure:
         return failure
 
-    known_again = __call__
+    retry_known = __call__
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_an_interrupt_while_failures_are_followed_up_leaves_a_result(
         def __call__(self, _planned: object, failure: Failure) -> Failure:
             raise KeyboardInterrupt
 
-        known_again = __call__
+        retry_known = __call__
 
     monkeypatch.setattr(module, "FollowUp", Interrupted)
     told = run(part(failure()), accept="known")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import UsageError
-from postcrash.harness.gate import initial_configuration as first
+from postcrash.harness.gate import initial_configuration as module
 from postcrash.harness.gate.configuration import CorpusPart, load
-from postcrash.harness.gate.initial_configuration import TARGETS_TRIED, first_file
+from postcrash.harness.gate.initial_configuration import TARGETS_TRIED, initial_configuration
 from postcrash.harness.guests.engine import Qemu, Uml
 from postcrash.harness.guests.kernels import suitability
 from postcrash.harness.guests.kernels.kernel import Kernel
@@ -54,7 +54,7 @@ def session(*present: str, **how: Any) -> Any:
 @pytest.mark.parametrize("present", [TARGETS_TRIED, TARGETS_TRIED[1:2]])
 def test_the_targets_that_are_there(tmp_path: Path, present: tuple[str, ...]) -> None:
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(session(*present), tmp_path, "schema.json", ["7.2", "own"]))
+    file.write_text(initial_configuration(session(*present), tmp_path, "schema.json", ["7.2", "own"]))
     assert load(file).targets == present
     assert load(file).kernels == ()
     assert '# Kernels that are here, too: "7.2", "own".' in file.read_text()
@@ -67,7 +67,7 @@ def test_kernels_and_workloads_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "arch/x86/boot").mkdir(parents=True)
     (tmp_path / "arch/x86/boot/bzImage").write_bytes(b"no kernel")
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(session(*TARGETS_TRIED), tmp_path, "schema.json", ["7.2", "own"]))
+    file.write_text(initial_configuration(session(*TARGETS_TRIED), tmp_path, "schema.json", ["7.2", "own"]))
     gate = load(file)
     assert gate.kernels == ("./linux",)
     assert [each.corpus for each in gate.parts.values() if isinstance(each, CorpusPart)] == ["bugs", 'my "own"']
@@ -90,9 +90,9 @@ def test_a_built_kernel_is_compared_with_the_stock_kernel_of_its_series(
     here = session(*TARGETS_TRIED)
     others = here.kernels_called
     here.kernels_called = lambda name: iter([own]) if name.endswith("/linux") else others(name)
-    monkeypatch.setattr(first, "_is_kernel", lambda path: path.name == "linux")
+    monkeypatch.setattr(module, "_is_kernel", lambda path: path.name == "linux")
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(here, tmp_path, "schema.json", ["a", "b", "image"]))
+    file.write_text(initial_configuration(here, tmp_path, "schema.json", ["a", "b", "image"]))
     gate = load(file)
     assert gate.kernels == ("./linux",)
     compared = gate.parts.get("compared")
@@ -114,7 +114,7 @@ def test_the_installed_kernel_and_the_newest_stocked_ones_that_run_the_targets(
     tmp_path: Path, present: tuple[str, ...], stocked: list[str], named: tuple[str, ...], others: str | None
 ) -> None:
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(session(*present), tmp_path, "schema.json", stocked))
+    file.write_text(initial_configuration(session(*present), tmp_path, "schema.json", stocked))
     assert load(file).kernels == named
     assert load(file).seconds == 600 * max(len(named), 1)
     comments = [line for line in file.read_text().splitlines() if "that are here, too" in line]
@@ -125,7 +125,7 @@ def test_the_kernel_that_the_user_names_is_the_one_of_the_gate(tmp_path: Path) -
     (tmp_path / "linux").touch()
     file = tmp_path / "postcrash.toml"
     here = session(*TARGETS_TRIED, kernel_name="same", kernel=STOCKED["same"])
-    file.write_text(first_file(here, tmp_path, "schema.json", ["a", "same", "b"]))
+    file.write_text(initial_configuration(here, tmp_path, "schema.json", ["a", "same", "b"]))
     gate = load(file)
     assert gate.kernels == ("same",)
     assert gate.parts["compared"].expect == "kernel:6.1"
@@ -134,7 +134,7 @@ def test_the_kernel_that_the_user_names_is_the_one_of_the_gate(tmp_path: Path) -
 def test_a_kernel_in_a_file_has_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("vmlinux").touch()
-    text = first_file(session(*TARGETS_TRIED, kernel_name="vmlinux"), Path(), "schema.json", ["a"])
+    text = initial_configuration(session(*TARGETS_TRIED, kernel_name="vmlinux"), Path(), "schema.json", ["a"])
     assert 'kernels = ["./vmlinux"]' in text
 
 
@@ -144,14 +144,14 @@ def test_a_kernel_is_not_compared_with_a_copy_of_itself(tmp_path: Path) -> None:
     own, copy, stock = (Kernel(tmp_path / name, "6.1.176", None, Uml()) for name in ("own", "copy", "stock"))
     here = session(*TARGETS_TRIED, kernel_name="own", kernel=own)
     here.kernels_called = lambda name: iter([{"own": own, "6.1": copy, "stock": stock}[name]])
-    assert 'expect = "kernel:stock"' in first_file(here, tmp_path, "schema.json", ["stock"])
-    assert "compared" not in first_file(here, tmp_path, "schema.json", [])
+    assert 'expect = "kernel:stock"' in initial_configuration(here, tmp_path, "schema.json", ["stock"])
+    assert "compared" not in initial_configuration(here, tmp_path, "schema.json", [])
 
 
 def test_a_kernel_is_not_compared_with_itself(tmp_path: Path) -> None:
     file = tmp_path / "postcrash.toml"
     here = session(*TARGETS_TRIED, kernel_name="b", kernel=STOCKED["b"])
-    file.write_text(first_file(here, tmp_path, "schema.json", ["a", "b"]))
+    file.write_text(initial_configuration(here, tmp_path, "schema.json", ["a", "b"]))
     assert load(file).kernels == ("b",)
     assert "compared" not in load(file).parts
 
@@ -159,10 +159,10 @@ def test_a_kernel_is_not_compared_with_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [{"kernel": STOCKED["image"]}, {"kernel": STOCKED["same"]}])
 def test_of_a_kernel_that_a_version_does_not_stand_for_nothing_is_said(tmp_path: Path, how: dict[str, Any]) -> None:
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(session(*TARGETS_TRIED, **how), tmp_path, "schema.json", ["a", "b"]))
+    file.write_text(initial_configuration(session(*TARGETS_TRIED, **how), tmp_path, "schema.json", ["a", "b"]))
     assert load(file).kernels == ()
 
 
 def test_a_machine_without_any_target(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no ext4-current"):
-        first_file(session(), tmp_path, "schema.json", ["7.2", "own"])
+        initial_configuration(session(), tmp_path, "schema.json", ["7.2", "own"])

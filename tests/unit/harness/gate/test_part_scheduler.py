@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
-from postcrash.harness.gate.part_scheduler import Following, run_in_turns
+from postcrash.harness.gate.part_scheduler import FollowUps, run_in_turns
 from postcrash.model import NO_TIME_FOR_MORE_LOOKS
 from postcrash.store.gate_run import Failure, Part, Share
 
@@ -48,7 +48,7 @@ class Gate:
         self.followed.append(failed.cause)
         return failed.model_copy(update={"states": Share(failed=1, runs=2)})
 
-    known_again = __call__
+    retry_known = __call__
 
     @contextmanager
     def follow_ups(self) -> Iterator[Any]:
@@ -60,7 +60,7 @@ def came_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gate], Part]:
     def ran(gate: Gate) -> Part:
         monkeypatch.setattr(time, "monotonic", lambda: gate.now)
         runner: Any = gate
-        parts, interrupted = run_in_turns(runner, [gate.planned], [gate.planned], (), Following(gate.follow_ups))
+        parts, interrupted = run_in_turns(runner, [gate.planned], [gate.planned], (), FollowUps(gate.follow_ups))
         assert not interrupted
         return parts[0]
 
@@ -103,7 +103,7 @@ def test_a_part_that_had_first_looks_only_has_a_further_turn(monkeypatch: pytest
     gate = Glanced(workloads=90)
     monkeypatch.setattr(time, "monotonic", lambda: gate.now)
     runner: Any = gate
-    (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (), Following(gate.follow_ups))
+    (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (), FollowUps(gate.follow_ups))
     assert (told.verdict, gate.ends[0], gate.now) == ("holds", 75, 90)
 
 
@@ -116,7 +116,7 @@ def test_a_known_failure_keeps_what_came_of_trying_it_again(monkeypatch: pytest.
     gate, known = Gate(workloads=5, fails_at=1), BaselineLine(1, CAUSE, "violated", KernelRange(), "why")
     monkeypatch.setattr(time, "monotonic", lambda: gate.now)
     runner: Any = gate
-    (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (known,), Following(gate.follow_ups))
+    (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (known,), FollowUps(gate.follow_ups))
     assert [(each.known, each.states) for each in told.failures] == [("why", Share(failed=1, runs=2))]
 
 

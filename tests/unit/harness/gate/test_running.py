@@ -164,7 +164,7 @@ def test_what_a_part_asks_does_not_depend_on_the_shard_nor_on_where_files_are(
         file = tmp_path / folder / "postcrash.toml"
         file.write_text(f'targets = ["xfs"]\n{top}\n[parts.a]\n{section}\n')
         (part,) = Planner(Session(tmp_path / "store"), load(file), file, shard).parts("a")
-        return part.asked
+        return part.section_digest
 
     sections = [
         "hunt = 1",

@@ -1,11 +1,11 @@
 """What changed between two runs, a line for each change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from postcrash.reports.gate.difference import difference_lines, differences, unlike
+from postcrash.reports.gate.difference import differences, different_questions
 from postcrash.store.gate_run import Failure, GateRun, Part
 from postcrash.store.kernel_build import KernelBuild
 
@@ -15,6 +15,10 @@ MakeRun = Callable[..., GateRun]
 
 PART = "hunt-small on ext4-current, UML 6.1.176"
 TOLD = "c-0000000000000001 P5: PATH is N bytes long; of its bytes, N to N are zero"
+
+
+def difference_lines(old: GateRun, new: GateRun) -> Iterator[str]:
+    return map(str, differences(old, new))
 
 
 @pytest.mark.parametrize("which", ["mixed", "hostile", "green"])
@@ -148,7 +152,7 @@ def test_failures_of_an_added_part_may_have_been_there(violated: GateRun, make_r
     ],
 )
 def test_runs_that_were_asked_different_things(green: GateRun, changed: dict[str, Any], note: str) -> None:
-    assert list(unlike(green, green.model_copy(update=changed))) == [note]
+    assert list(different_questions(green, green.model_copy(update=changed))) == [note]
 
 
 @pytest.mark.parametrize(
@@ -164,24 +168,24 @@ def test_a_section_that_was_asked_something_else_is_one_note(
 ) -> None:
     old = make_run(make_part(), make_part(target="xfs"), make_part(name="other"))
     new = make_run(make_part(**changed), make_part(target="xfs", **changed), make_part(name="another"))
-    assert list(unlike(old, new)) == [note]
+    assert list(different_questions(old, new)) == [note]
 
 
 def test_runs_that_were_asked_the_same(make_run: MakeRun, make_part: MakePart) -> None:
     """Neither the kernel and the results nor the order of names make a difference."""
     old = make_run(make_part(hold={"P1": None, "P5": None}), names=("a", "b"))
     part = make_part(kernel="UML 6.1.2", hold={"P5": "why", "P1": None}, workloads=3)
-    assert list(unlike(old, make_run(part, names=("b", "a"), started="2026-02-01T12:00:00Z"))) == []
+    assert list(different_questions(old, make_run(part, names=("b", "a"), started="2026-02-01T12:00:00Z"))) == []
 
 
 def test_where_no_kernel_could_run_a_part_nothing_had_to_hold(make_run: MakeRun, make_part: MakePart) -> None:
     absent = make_part(verdict="undecided", workloads=0)
-    assert list(unlike(make_run(absent), make_run(make_part(hold={"P5": None})))) == []
+    assert list(different_questions(make_run(absent), make_run(make_part(hold={"P5": None})))) == []
 
 
 def test_each_note_is_one_line(hostile: GateRun, green: GateRun) -> None:
-    assert all(line.isprintable() for line in unlike(green, hostile))
-    assert len(list(unlike(green, hostile))) == 2
+    assert all(line.isprintable() for line in different_questions(green, hostile))
+    assert len(list(different_questions(green, hostile))) == 2
 
 
 def test_two_kernels_are_compared(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:

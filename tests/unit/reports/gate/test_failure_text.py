@@ -4,7 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.reports.gate.failure_text import commands, covered, facts, headline, shard, sorts, story, unexplained
+from postcrash.reports.gate.failure_text import (
+    commands,
+    coverage,
+    facts,
+    failure_counts,
+    headline,
+    shard_note,
+    story,
+    unexplained_verdict,
+)
 from postcrash.store.gate_run import Failure, GateRun, Part, Share
 
 MakeFailure = Callable[..., Failure]
@@ -67,18 +76,20 @@ def test_a_headline_is_one_line_that_can_be_shown(make_failure: MakeFailure, tex
 
 
 def test_counts(mixed: GateRun) -> None:
-    assert sorts(mixed) == "2 new, 1 undecided, 2 known, 1 fixed"
-    assert covered(mixed) == "160 workloads, about 10^22 crash states, 480 recoveries, 62 s"
+    assert failure_counts(mixed) == "2 new, 1 undecided, 2 known, 1 fixed"
+    assert coverage(mixed) == "160 workloads, about 10^22 crash states, 480 recoveries, 62 s"
 
 
 def test_a_result_that_is_not_whole_says_so(make_run: MakeRun) -> None:
-    assert shard(make_run(shards=("2/4",))) == " (only shard 2/4)"
-    assert shard(make_run(shards=("1/2", "2/2"))) == shard(make_run()) == ""
-    assert len(shard(make_run(shards=tuple(f"{number}/99999" for number in range(1, 9999))))) < 200
+    assert shard_note(make_run(shards=("2/4",))) == " (only shard 2/4)"
+    assert shard_note(make_run(shards=("1/2", "2/2"))) == shard_note(make_run()) == ""
+    assert len(shard_note(make_run(shards=tuple(f"{number}/99999" for number in range(1, 9999))))) < 200
 
 
 def test_what_no_failure_explains(make_part: MakePart, make_undecided: MakeFailure) -> None:
-    assert unexplained(make_part()) == ""
-    assert unexplained(make_part(verdict="undecided", failures=(make_undecided(),))) == ""
-    assert unexplained(make_part(verdict="undecided")) == "no failure says why"
-    assert unexplained(make_part(verdict="undecided", not_run=3, notes=("slow",))) == "3 workloads not run; slow"
+    assert unexplained_verdict(make_part()) == ""
+    assert unexplained_verdict(make_part(verdict="undecided", failures=(make_undecided(),))) == ""
+    assert unexplained_verdict(make_part(verdict="undecided")) == "no failure says why"
+    assert (
+        unexplained_verdict(make_part(verdict="undecided", not_run=3, notes=("slow",))) == "3 workloads not run; slow"
+    )

@@ -51,7 +51,7 @@ def test_a_part_is_told_once_with_all_findings(
     """Two causes can have the same words once their workloads are as small as they can be."""
     same = (make_failure(), make_failure(f"c-{'0' * 15}8"), make_failure(f"c-{'0' * 15}9", finding=""))
     (group,) = cause_groups(make_run(make_part(verdict="violated", failures=same)))
-    assert list(group.told_by_part()) == [
+    assert list(group.part_lines()) == [
         "36 workloads of hunt-small on ext4-current, UML 6.1.176: f-0000000000000001, f-0000000000000008"
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft4Validator
 
-from postcrash.reports.gate.sarif import sarif
+from postcrash.reports.sarif import gate_sarif
 from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
@@ -16,19 +16,19 @@ MakeRun = Callable[..., GateRun]
 
 
 def log(run: GateRun) -> dict[str, Any]:
-    (only,) = json.loads(sarif(run))["runs"]
+    (only,) = json.loads(gate_sarif(run))["runs"]
     return dict(only)
 
 
 @pytest.mark.parametrize("which", ["mixed", "hostile", "green"])
 def test_the_log_follows_the_standard(which: str, sarif_schema: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    text = json.loads(sarif(request.getfixturevalue(which)))
+    text = json.loads(gate_sarif(request.getfixturevalue(which)))
     Draft4Validator(sarif_schema, format_checker=Draft4Validator.FORMAT_CHECKER).validate(text)
     assert text["$schema"] == sarif_schema["id"]
 
 
 def test_the_schema_would_notice(mixed: GateRun, sarif_schema: dict[str, Any]) -> None:
-    text = json.loads(sarif(mixed))
+    text = json.loads(gate_sarif(mixed))
     text["runs"][0]["results"][0]["level"] = "fatal"
     assert not Draft4Validator(sarif_schema).is_valid(text)
 

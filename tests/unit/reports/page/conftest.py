@@ -13,7 +13,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
 from postcrash.reports.explanation.timeline import timeline
+from postcrash.reports.page.gate_page import report_of_gate
+from postcrash.reports.page.matrix_page import report_of_matrix
 from postcrash.reports.page.needs_page import Vulnerability, report_of_needs
+from postcrash.reports.page.page import render
 from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
 from postcrash.reports.tables.matrix import Column, Matrix
@@ -24,6 +27,14 @@ from postcrash.store.records import Cell
 EVIL = "</script><script>alert(1)</script><!--\"'&`<i>`\x1b\u202e\ud800"
 KV = "kv-1.2[sync=on]"
 SCRIPT = "#!/bin/bash\n# what it shows\nmkfs.ext4 $DISK\n"
+
+
+def render_matrix(matrix: Matrix, stories: Sequence[Story]) -> str:
+    return render(report_of_matrix(matrix, [story.finding for story in stories]), stories)
+
+
+def render_gate(run: GateRun, stories: Sequence[Story]) -> str:
+    return render(report_of_gate(run), stories)
 
 
 @pytest.fixture

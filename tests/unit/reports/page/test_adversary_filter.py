@@ -7,12 +7,11 @@ from playwright.sync_api import expect
 
 from postcrash.model import Verdict
 from postcrash.properties.adversary import Adversary
-from postcrash.reports.page.page import render_gate, render_matrix
 from postcrash.reports.tables.matrix import Matrix
 from postcrash.store.gate_run import GateRun
 from postcrash.store.records import Cell
 
-from .conftest import Reader
+from .conftest import Reader, render_gate, render_matrix
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from postcrash.model import Verdict
-from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix, render_needs
+from postcrash.reports.page.page import PAGE_BYTES_MAX, render
 from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
 from postcrash.reports.tables.matrix import Matrix
@@ -21,7 +21,7 @@ from postcrash.store.explanation_data import PathComparison
 from postcrash.store.gate_run import GateRun
 from postcrash.store.records import Cell
 
-from .conftest import SCRIPT, Reader
+from .conftest import SCRIPT, Reader, render_gate, render_matrix
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def gate(run: GateRun, story: Story) -> str:
 
 @pytest.fixture
 def needs_page(needs: Report, story: Story) -> str:
-    return render_needs(needs, [story])
+    return render(needs, [story])
 
 
 def shown(page: Page) -> Locator:

@@ -12,11 +12,10 @@ from playwright.sync_api import expect
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.explanation.perfetto import trace_events
 from postcrash.reports.explanation.timeline import timeline
-from postcrash.reports.page.page import render_matrix
 from postcrash.reports.page.story import Story
 from postcrash.reports.tables.matrix import Matrix
 
-from .conftest import Reader
+from .conftest import Reader, render_matrix
 
 pytestmark = pytest.mark.slow
 

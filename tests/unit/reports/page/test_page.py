@@ -15,13 +15,13 @@ import pytest
 from postcrash.model import Verdict
 from postcrash.reports.page import page as page_module
 from postcrash.reports.page.matrix_page import report_of_matrix
-from postcrash.reports.page.page import LINK_MAX, TEXT_MAX, code, render_gate, render_matrix, render_needs
+from postcrash.reports.page.page import LINK_MAX, TEXT_MAX, code, render
 from postcrash.reports.page.story import Story
 from postcrash.reports.tables.matrix import Matrix
 from postcrash.store.gate_run import GateRun
 from postcrash.store.records import Cell
 
-from .conftest import EVIL
+from .conftest import EVIL, render_gate, render_matrix
 
 VOID = {"meta", "input"}
 MakeMatrix = Callable[..., Matrix]
@@ -112,7 +112,7 @@ def test_the_story_is_in_the_block(table: str, story: Story) -> None:
 
 @pytest.mark.parametrize("title", ["Post-crash properties", "a & b"])
 def test_the_title_stands_in_the_head_and_above_the_page(make_matrix: MakeMatrix, title: str) -> None:
-    page = render_needs(replace(report_of_matrix(make_matrix([]), []), title=title), [])
+    page = render(replace(report_of_matrix(make_matrix([]), []), title=title), [])
     for element in ("title", "h1"):
         assert re.findall(rf"<{element}>(.*)</{element}>", page) == [escape(title)]
 
@@ -142,7 +142,7 @@ def test_hostile_text_stays_text(
     cell = make_cell(EVIL, EVIL, Verdict.VIOLATED, witness=EVIL, reason=EVIL, kernel=EVIL, model=EVIL)
     evil = replace(evil_story, finding=replace(evil_story.finding, id=EVIL))
     report = report_of_matrix(replace(make_matrix([cell]), command=EVIL), [evil.finding, evil_story.finding])
-    page = render_needs(replace(report, title=EVIL), [evil, evil_story])
+    page = render(replace(report, title=EVIL), [evil, evil_story])
     parsed = outline(page)
     assert parsed.tags.count("script") == outline(table).tags.count("script")
     assert "i" not in parsed.tags

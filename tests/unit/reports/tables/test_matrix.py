@@ -9,7 +9,8 @@ from rich.console import Console
 
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
-from postcrash.reports.page.page import render_matrix
+from postcrash.reports.page.matrix_page import report_of_matrix
+from postcrash.reports.page.page import render
 from postcrash.reports.tables.matrix import Column, Matrix
 from postcrash.reports.tables.table import matrix_markdown, print_matrix
 from postcrash.store.records import Cell
@@ -73,7 +74,7 @@ def test_totals_name_engines_and_versions(matrix: Matrix) -> None:
 def test_every_form_has_it_all(matrix: Matrix) -> None:
     out = io.StringIO()
     print_matrix(matrix, Console(file=out, width=120))
-    for text in (out.getvalue(), render_matrix(matrix, [])):
+    for text in (out.getvalue(), render(report_of_matrix(matrix, []), [])):
         for line in (*matrix.open[:2], *(column.total for column in matrix.columns)):
             assert line.partition(":")[2].strip() in text
         assert "f-0000000000000001" in text

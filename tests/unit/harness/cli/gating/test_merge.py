@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from postcrash.harness.cli.main import cli
 from postcrash.harness.errors import UsageError
+from postcrash.harness.gate.merging import load_result
 from postcrash.model import ExitCode
-from postcrash.reports.gate.file import load
 from postcrash.store.gate_run import Failure, GateRun, Part
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
@@ -52,7 +52,7 @@ def test_shards_are_put_together(tmp_path: Path) -> None:
     assert done.return_value == ExitCode.VIOLATED
     assert "it broke" in done.output
     assert "::error" in done.output
-    whole = load(forms["json"])
+    whole = load_result(forms["json"])
     assert (whole.shards, whole.parts[0].workloads, whole.parts[0].states) == (("1/2", "2/2"), 6, "20")
     assert all("it broke" in Path(place).read_text() for place in forms.values())
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from postcrash.reports.gate.fixed_lines import NO_SERIES, fixed_lines, series_of, sighting_of, unseen_by_all
-from postcrash.store.gate_run import Failure, FixedLine, Part, Sighting, UnseenLine
+from postcrash.harness.gate.merging import fixed_lines, unseen_by_all
+from postcrash.store.gate_run import NO_SERIES, Failure, FixedLine, Part, Sighting, UnseenLine, series_of
 
 MakePart = Callable[..., Part]
 MakeFailure = Callable[..., Failure]
@@ -37,8 +37,8 @@ def test_the_series_of_a_kernel(label: str, series: str) -> None:
 
 
 def test_a_failure_is_seen_at_a_place_that_outlasts_a_new_release(make_part: MakePart) -> None:
-    assert sighting_of(make_part(asked="a")) == HERE._replace(asked="a")
-    assert sighting_of(make_part(kernel="UML 6.1.177")) == sighting_of(make_part(kernel="QEMU/TCG 6.1")) == HERE
+    assert make_part(asked="a").sighting == HERE._replace(asked="a")
+    assert make_part(kernel="UML 6.1.177").sighting == make_part(kernel="QEMU/TCG 6.1").sighting == HERE
 
 
 def test_a_line_is_fixed_where_all_its_places_were_run(make_part: MakePart) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from postcrash.harness.gate.merging import joined, merged
 from postcrash.model import Verdict
-from postcrash.reports.gate.merging import joined, merged
 from postcrash.store.gate_run import UNTESTED, Failure, GateRun, Part, Sighting, UnseenLine, validated
 from postcrash.store.kernel_build import KernelBuild
 

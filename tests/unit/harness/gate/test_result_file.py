@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from postcrash.reports.gate import file
-from postcrash.reports.gate.file import GateFileError, load
+from postcrash.harness.errors import UsageError
+from postcrash.harness.gate import merging
+from postcrash.harness.gate.merging import load_result
 from postcrash.store.gate_run import GateRun
 
 
 def told(path: Path) -> str:
-    with pytest.raises(GateFileError) as caught:
-        load(path)
+    with pytest.raises(UsageError) as caught:
+        load_result(path)
     text = str(caught.value)
     assert text.startswith(f"{path}: ") and text.isprintable()
     return text.removeprefix(f"{path}: ")
@@ -25,8 +26,8 @@ def test_what_was_written_is_read(which: str, tmp_path: Path, request: pytest.Fi
     run: GateRun = request.getfixturevalue(which)
     path = tmp_path / "gate.json"
     path.write_text(run.model_dump_json(indent=2))
-    assert load(path) == run
-    assert load(str(path)) == run
+    assert load_result(path) == run
+    assert load_result(str(path)) == run
 
 
 def _set(*place: str | int, value: Any) -> Callable[[Any], None]:
@@ -71,8 +72,8 @@ def test_the_place_and_what_was_found_are_told(
     change(result)
     path = tmp_path / "gate.json"
     path.write_text(json.dumps(result))
-    with pytest.raises(GateFileError, match=f"^{path}: {words}$"):
-        load(path)
+    with pytest.raises(UsageError, match=f"^{path}: {words}$"):
+        load_result(path)
     assert told(path)
 
 
@@ -97,10 +98,10 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "gate.json"
     text = green.model_dump_json()
     path.write_text(text)
-    monkeypatch.setattr(file, "BYTES_MAX", len(text) - 1)
+    monkeypatch.setattr(merging, "RESULT_BYTES_MAX", len(text) - 1)
     assert told(path) == f"more than {len(text) - 1} bytes"
-    monkeypatch.setattr(file, "BYTES_MAX", len(text))
-    assert load(path) == green
+    monkeypatch.setattr(merging, "RESULT_BYTES_MAX", len(text))
+    assert load_result(path) == green
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
@@ -109,6 +110,6 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 
 
 def test_the_name_of_the_file_is_shown_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(GateFileError) as caught:
-        load(tmp_path / "a\n\x1b[2J.json")
+    with pytest.raises(UsageError) as caught:
+        load_result(tmp_path / "a\n\x1b[2J.json")
     assert str(caught.value).isprintable()

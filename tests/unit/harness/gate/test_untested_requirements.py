@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.reports.gate.untested_requirements import unasked, with_unasked
+from postcrash.harness.gate.merging import with_untested_requirements
 from postcrash.store.gate_run import TIME_SPENT, Failure, Part
 
 MakeFailure = Callable[..., Failure]
@@ -24,33 +24,33 @@ def asking(make_part: MakePart) -> MakePart:
 
 def test_one_part_of_a_target_is_enough(asking: MakePart) -> None:
     parts = asking(0, name="a"), asking(3, name="b")
-    assert with_unasked(parts) == parts
+    assert with_untested_requirements(parts) == parts
 
 
 def test_each_part_is_undecided_if_none_asks(asking: MakePart) -> None:
-    for part in with_unasked([asking(0, name="a"), asking(0, name="b")]):
-        assert (part.verdict, part.failures) == ("undecided", (unasked(part, "P5"),))
+    for part in with_untested_requirements([asking(0, name="a"), asking(0, name="b")]):
+        assert (part.verdict, part.failures) == ("undecided", (part.untested_requirement("P5"),))
         assert part.failures[0].message == "P5 must hold, and no workload put this to the test"
 
 
 @pytest.mark.parametrize("other", [{"kernel": "UML 6.12.1"}, {"target": "btrfs"}, {"model": "torn"}])
 def test_another_kernel_target_or_model_does_not_ask_for_it(asking: MakePart, other: dict[str, str]) -> None:
-    asked, never = with_unasked([asking(3), asking(0, **other)])
+    asked, never = with_untested_requirements([asking(3), asking(0, **other)])
     assert (asked.verdict, never.verdict) == ("holds", "undecided")
 
 
 def test_what_the_baseline_accepts_is_known(asking: MakePart) -> None:
-    (part,) = with_unasked([asking(0, hold={"P5": "no workload renames", "P1": None})])
+    (part,) = with_untested_requirements([asking(0, hold={"P5": "no workload renames", "P1": None})])
     assert [(each.judge, each.is_new) for each in part.failures] == [("P5", False), ("P1", True)]
 
 
 def test_it_is_said_once(asking: MakePart) -> None:
-    once = with_unasked([asking(0)])
-    assert with_unasked(once) == once
+    once = with_untested_requirements([asking(0)])
+    assert with_untested_requirements(once) == once
 
 
 def test_a_violated_part_stays_violated(asking: MakePart, make_failure: MakeFailure) -> None:
-    (part,) = with_unasked([asking(0, verdict="violated", failures=(make_failure(),))])
+    (part,) = with_untested_requirements([asking(0, verdict="violated", failures=(make_failure(),))])
     assert (part.verdict, len(part.failures)) == ("violated", 2)
 
 
@@ -59,4 +59,4 @@ def test_without_time_nobody_knows_what_would_be_put_to_the_test(asking: MakePar
     spent = make_undecided(message=f"crash interval N: N of N crash states; {TIME_SPENT}")
     for open_part in (asking(0, not_run=3), asking(0, verdict="undecided", failures=(spent,))):
         parts = asking(0, name="whole"), open_part
-        assert with_unasked(parts) == parts
+        assert with_untested_requirements(parts) == parts

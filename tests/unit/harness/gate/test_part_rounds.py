@@ -11,10 +11,10 @@ import pytest
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.gate import rounds as module
+from postcrash.harness.gate import part_scheduler as module
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
+from postcrash.harness.gate.part_scheduler import Runner
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.rounds import Runner
 from postcrash.harness.hunting.list_hunt import ListSelection
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, parse_workload
 from postcrash.store.gate_run import NO_TIME, TIME_SPENT, Failure, Part
