@@ -8,7 +8,7 @@ next kernel.
 import hashlib
 import json
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote
@@ -30,7 +30,7 @@ _GATE_DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of a file, whose path is absolute or relative to the folder of the log's reader, in a function."""
+    """A line of a file in a function. The path is absolute, or relative to the folder of the log's reader."""
 
     file: str
     line: int
@@ -103,7 +103,10 @@ def sarif_log(
     descriptions  of the rules, in a few words
     help_text     what can be done about a result
     """
-    rules = list(_rules(sorted({result.rule for result in results}), descriptions, help_text))
+    rules = []
+    for name in sorted({result.rule for result in results}):
+        text = {"text": descriptions.get(name, f"The judge {name} of postcrash")}
+        rules.append({"id": name, "shortDescription": text, "fullDescription": text, "help": {"text": help_text}})
     run = {
         "tool": {"driver": {"name": "postcrash", "version": one_line(version), "rules": rules}},
         "automationDetails": {"id": f"{one_line(id)}/"},
@@ -112,12 +115,6 @@ def sarif_log(
         **({} if properties is None else {"properties": properties}),
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _rules(names: Sequence[str], descriptions: Mapping[str, str], help_text: str) -> Iterator[Json]:
-    for name in names:
-        text = {"text": descriptions.get(name, f"The judge {name} of postcrash")}
-        yield {"id": name, "shortDescription": text, "fullDescription": text, "help": {"text": help_text}}
 
 
 def gate_sarif(run: GateRun, invocation: str = INVOCATION) -> str:

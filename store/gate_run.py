@@ -58,7 +58,7 @@ FindingId = Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")]
 VerdictName = Literal["holds", "undecided", "violated"]
 PartKind = Literal["properties", "hunt", "random", "corpus", "application"]
 PartKey = tuple[str, str, str, str]
-"""What tells a part of a run from the others: its name, target, kernel and device model."""
+"""Identifies a part of a run: its name, target, kernel and device model."""
 
 
 class _Record(BaseModel):
@@ -73,31 +73,31 @@ class Share(_Record):
 
 
 class Failure(_Record):
-    """What several workloads of a part fail by, or cannot decide, for the same cause."""
+    """A violation or an open question in the workloads of a part, with one cause."""
 
     cause: Annotated[str, Field(pattern=r"^c-[0-9a-f]{16}$")]
     """The id of the cause: c- and 16 hexadecimal digits. It is the same on every kernel and in every run."""
     verdict: Literal["undecided", "violated"]
     judge: Text
-    """The judge that objects; of undecided failures, all judges that cannot tell."""
+    """The judge that objects. For undecided failures, all judges that cannot tell."""
     message: Text
-    """What the judge says, or why it cannot tell."""
+    """The judge's words, or the reason why it cannot tell."""
     lost: tuple[Text, ...] = ()
     """The kinds of writes that the crash lost."""
     loss: Text = ""
-    """After which operations of the smallest workload what is lost, in one line; empty if undecided."""
+    """One line on what is lost after which operations of the smallest workload; empty if undecided."""
     upstream: Text = ""
-    """The page of the finding that this is, if it is known upstream; such a failure is new until a line accepts it."""
+    """The page of the finding, if it is known upstream. Such a failure is new until a line accepts it."""
     standing: Text = ""
     """The rule that the verdict rests on; empty if undecided."""
     beside: tuple[Text, ...] = ()
-    """If the judge compares: for each path that differs, what was found there and what the reference shows."""
+    """For judges that compare: each path that differs, with what was found there and what the reference shows."""
     objections: tuple[Text, ...] = ()
-    """If the judge compares: what other judges object to in the same state, each with the rule that is broken."""
+    """For judges that compare: objections of other judges to the same state, each with the rule that is broken."""
     finding: FindingId = ""
     """The id of the finding with the smallest workload; empty if undecided."""
     found: FindingId = ""
-    """The id of the finding from which this one was made smaller; empty if it was not."""
+    """The id of the finding before its workload was made smaller; empty if it was not."""
     name: Text = ""
     """The name of the smallest workload; empty if nothing was run."""
     operations: Text = ""
@@ -105,7 +105,7 @@ class Failure(_Record):
     file: Text = ""
     """The workload's file, as seen from the folder of the gate's file; empty if it has none."""
     workloads: _Count = 1
-    """How many workloads fail in this way."""
+    """How many workloads have this failure."""
     known: Text | None = None
     """Why the failure is accepted, as the baseline says; None if the baseline does not know it."""
     known_in: _Count | None = None
@@ -113,7 +113,7 @@ class Failure(_Record):
     states: Share | None = None
     """How often the crash state failed when it was recovered again; None if it was not tried."""
     recordings: Share | None = None
-    """In how many further recordings of the workload the failure was there; None if it was not tried."""
+    """How many further recordings of the workload show the failure; None if it was not tried."""
     earlier: bool = False
     """Whether an earlier round of the run showed it, and the last round of its part did not."""
 
@@ -134,7 +134,7 @@ class Failure(_Record):
 
     @property
     def growth(self) -> str:
-        """In words, that a known failure is in more workloads than the baseline accepts; empty if it is not."""
+        """A sentence on a known failure that is in more workloads than the baseline accepts; empty if it is not."""
         if self.known is None or self.known_in is None or self.workloads <= self.known_in:
             return ""
         return f"known in at most {self.known_in} workloads ({self.known}), and now in {self.workloads}"
@@ -146,27 +146,27 @@ class Failure(_Record):
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it says only that there was no time for something. Nobody can know what this would show."""
-        is_said = self.message in _OF_TIME or self.message.endswith(TIME_SPENT)
-        return is_said and not self.is_violated
+        """Whether it only stands for a lack of time. What more time would show is not known."""
+        lacks_time = self.message in _OF_TIME or self.message.endswith(TIME_SPENT)
+        return lacks_time and not self.is_violated
 
     @property
     def sort(self) -> Literal["violated", "undecided", "known"]:
-        """As what the gate counts it: known, or its verdict if it is new."""
+        """How the gate counts it: known, or its verdict if it is new."""
         return self.verdict if self.is_new else "known"
 
     @property
     def varies(self) -> str:
         """What differs from run to run, in words; empty if nothing does, or if it was not tried."""
-        told = []
+        changes = []
         if self.states is not None and self.states.failed < self.states.runs:
-            told.append(f"the check varies: the crash state fails {self.states.failed} of {self.states.runs} times")
+            changes.append(f"the check varies: the crash state fails {self.states.failed} of {self.states.runs} times")
         if self.recordings is not None and self.recordings.failed < self.recordings.runs:
             shared = f"{self.recordings.failed} of {self.recordings.runs} new recordings"
-            told.append(f"the recording varies: the failure is in {shared}")
+            changes.append(f"the recording varies: the failure is in {shared}")
         if self.earlier:
-            told.append("the failure was there in an earlier round of this run, and not in the last one")
-        return "; ".join(told)
+            changes.append("the failure was there in an earlier round of this run, and not in the last one")
+        return "; ".join(changes)
 
 
 Record = TypeVar("Record", bound=_Record)
@@ -182,13 +182,13 @@ class PartHead(_Record):
     model: Text
     expect: Text
     asked: Text = ""
-    """A digest of what the part runs and expects, with all its shards. It is another one if the section is changed."""
+    """A digest of what the part runs and expects, in all shards. It changes with the section."""
     verdict: VerdictName
-    """The verdict on all that was run, whatever the baseline says."""
+    """The verdict on all that was run, without regard to the baseline."""
     workloads: _Count = 0
     """Workloads that were run."""
     not_run: _Count = 0
-    """Workloads that there was no time for."""
+    """Workloads for which there was no time."""
     states: States = "0"
     """Crash states that were covered, of `states_total`; a state counts once for each instant."""
     states_total: States = "0"
@@ -212,7 +212,7 @@ class PartHead(_Record):
 
     @property
     def key(self) -> PartKey:
-        """What tells the part from the other parts of a run."""
+        """Identifies the part in a run."""
         return self.name, self.target, self.kernel, self.model
 
     @property
@@ -223,7 +223,7 @@ class PartHead(_Record):
 
 
 class Sighting(NamedTuple):
-    """Where a failure was seen: in which part, on which series of kernels, and what the part asked then."""
+    """Where a failure was seen: the part, the series of kernels, and the digest of the part's section."""
 
     part: Text
     target: Text
@@ -244,9 +244,9 @@ class Part(PartHead):
 
     @property
     def unfinished(self) -> int:
-        """How many workloads there was no time for, or for a first look only. A further turn goes on with them."""
-        glanced = (failure.workloads for failure in self.failures if failure.message == NO_TIME_FOR_MORE_LOOKS)
-        return self.not_run + sum(glanced)
+        """How many workloads had no time, or time for a first look only. A further turn goes on with them."""
+        first_looks = (failure.workloads for failure in self.failures if failure.message == NO_TIME_FOR_MORE_LOOKS)
+        return self.not_run + sum(first_looks)
 
     @property
     def sighting(self) -> Sighting:
@@ -295,7 +295,7 @@ class UnseenLine(FixedLine):
 
 
 class RunHead(_Record):
-    """What there is to say of a run of a gate before its parts."""
+    """The fields of a run of a gate that are not about its parts."""
 
     format: Literal["postcrash gate 3"] = FORMAT
     version: Text
@@ -307,15 +307,15 @@ class RunHead(_Record):
     file: Text
     """The gate's file, as it was named."""
     baseline: Text = ""
-    """The file with known failures, as the gate's file names it; empty if there is none."""
+    """The file with known failures, as in the gate's file; empty if there is none."""
     shards: Annotated[tuple[ShardName, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
     """Which shards of how many are in this result, as `1/4`."""
     names: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
-    """The sections that the user asked for; empty for all of the file."""
+    """The sections that the user selected; empty for all of the file."""
     digests: dict[Text, Digest] = Field(default_factory=dict, max_length=ITEMS_MAX)
-    """What the results rest on, by its name: postcrash's code, targets, kernels, the gate's file and those it names."""
+    """Digests of what the results rest on: postcrash, targets, kernels, the gate's file and files that it names."""
     kernels: dict[Text, KernelBuild] = Field(default_factory=dict, max_length=ITEMS_MAX)
-    """Which build each kernel is, by what the parts call it. Two builds of one version have names of their own."""
+    """The build of each kernel, by its name in the parts. Two builds of one version have different names."""
     interrupted: bool = False
     """Whether the user interrupted the run, or the run of a shard."""
 
@@ -383,24 +383,23 @@ def series_of(label: str) -> str:
 
 
 def cause_id(words: Iterable[str]) -> str:
-    """The id of the cause that these words name."""
+    """The id of the cause that these words describe."""
     return named_by("c", words)
 
 
 def importance(failure: Failure) -> tuple[bool, bool, bool]:
-    """Sorts what is new first, of this what is known upstream last, and what is violated before what is undecided."""
+    """A sort key: new failures first, those known upstream last among them, and violated before undecided ones."""
     return not failure.is_new, failure.is_upstream, not failure.is_violated
 
 
 def smallest(failures: Iterable[Failure]) -> Failure:
-    """The worst failure or, of those as bad, the first one with the smallest workload."""
-    return min(failures, key=_worse_and_smaller)
+    """The worst failure: violated and new ones before others, and then the smallest known workload."""
 
+    def key(failure: Failure) -> tuple[bool, bool, bool, int, int]:
+        text = failure.operations
+        return not failure.is_violated, not failure.is_new, not text, text.count("\n"), len(text)
 
-def _worse_and_smaller(failure: Failure) -> tuple[bool, bool, bool, int, int]:
-    """Sorts what is violated and new first. Operations that are not known count as large."""
-    text = failure.operations
-    return not failure.is_violated, not failure.is_new, not text, text.count("\n"), len(text)
+    return min(failures, key=key)
 
 
 def validated(record: Record, **changes: object) -> Record:

@@ -37,7 +37,8 @@ def main(folder: Path) -> None:
                 print(f"[[{part['name']}.shows]]")
                 print(f"judge = {json.dumps(cause.checker)}")
                 print(f"message = {json.dumps(cause.message, ensure_ascii=False)}")
-                print(f"lost = {json.dumps(cause.lost)}")
+                if cause.lost:
+                    print(f"lost = {json.dumps(cause.lost)}")
                 print(f"workloads = [{json.dumps(failure['operations'])}]\n")
 
 

@@ -10,7 +10,7 @@ Kernels are a version, a range of versions whose ends may be open, or * for all.
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,31 +112,26 @@ class BaselineLine:
 
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
     """The lines of the file; none if it is not there. Raises UsageError with the number of the line and its content."""
+    found: dict[tuple[str, str, KernelRange], BaselineLine] = {}
     try:
-        return tuple(_parsed_lines(text_of(path, _BYTES_MAX))) if path.exists() else ()
+        for _, line in _parsed(text_of(path, _BYTES_MAX) if path.exists() else ""):
+            if line is not None and (same := found.setdefault(line.key, line)) is not line:
+                raise ValueError(f"{line.number}: the same as line {same.number}")
+            if line is not None and len(found) > ITEMS_MAX:
+                raise ValueError(f"{line.number}: more than {ITEMS_MAX} lines")
     except ValueError as error:
         raise UsageError(f"{path}:{error}") from error
+    return tuple(found.values())
 
 
-def _parsed_lines(text: str) -> Iterable[BaselineLine]:
-    seen: dict[tuple[str, str, KernelRange], int] = {}
+def _parsed(text: str) -> Iterator[tuple[str, BaselineLine | None]]:
+    """Each line of the text, parsed; None for a comment or an empty line. Raises ValueError with the line's number."""
     for number, content in enumerate(_split(text), 1):
-        line = _parsed(number, content)
-        if line is None:
-            continue
-        if (same := seen.setdefault(line.key, number)) != number:
-            raise ValueError(f"{number}: the same as line {same}")
-        if len(seen) > ITEMS_MAX:
-            raise ValueError(f"{number}: more than {ITEMS_MAX} lines")
-        yield line
-
-
-def _parsed(number: int, content: str) -> BaselineLine | None:
-    """Parses a line; None if it has only a comment or nothing. Raises ValueError with the number of the line."""
-    try:
-        return _parsed_content(number, content)
-    except ValueError as error:
-        raise ValueError(f"{number}: {error}") from error
+        try:
+            line = _parsed_line(number, content)
+        except ValueError as error:
+            raise ValueError(f"{number}: {error}") from error
+        yield content, line
 
 
 def _split(text: str) -> list[str]:
@@ -158,7 +153,7 @@ def _is_hidden(character: str) -> bool:
     return changes_direction or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
 
 
-def _parsed_content(number: int, content: str) -> BaselineLine | None:
+def _parsed_line(number: int, content: str) -> BaselineLine | None:
     if hidden := hidden_character(content):
         raise ValueError(f"{hidden!r} is a character that nobody can see")
     fields, _, why = content.partition("#")
@@ -253,15 +248,9 @@ def add_lines(path: Path, lines: Iterable[str]) -> None:
     Raises InfrastructureError, and UsageError if the file is no baseline (any more).
     """
     before = text_of(path, _BYTES_MAX) if path.exists() else HEADING
-    new = {_key(0, line): line for line in lines}
+    new = {line.key: content for content, line in _parsed("\n".join(lines)) if line is not None}
     try:
-        kept = [new.pop(_key(number, line), line) for number, line in enumerate(_split(before), 1)]
+        kept = [new.pop(line.key, content) if line is not None else content for content, line in _parsed(before)]
     except ValueError as error:
         raise UsageError(f"{path}:{error}") from error
     write_text(str(path), "".join(f"{line}\n" for line in (*kept, *new.values())))
-
-
-def _key(number: int, content: str) -> object:
-    """The key of a line. That of a comment is its text. Raises ValueError."""
-    line = _parsed(number, content)
-    return content if line is None else line.key

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -30,7 +30,7 @@ from postcrash.model.numbers import plural
 from postcrash.model.places_in_toml import line_of
 from postcrash.model.text import cut
 from postcrash.model.validation import TomlError, place_of, read_toml, shown
-from postcrash.properties import UnknownPropertyError, properties_named
+from postcrash.properties import properties_named
 from postcrash.store.gate_run import PartKind
 from postcrash.workloads import Setup
 
@@ -39,36 +39,33 @@ _CONTROLS = r"[\u0000-\u001f\u007f-\u009f]"
 """Control characters, for regular expressions of Python and of JSON Schema."""
 
 
-def _budget(text: str) -> str:
-    try:
-        Budget.parse(text)
-    except BudgetError as error:
-        raise ValueError(str(error)) from error
-    return text
+def _accepted_by(parse: Callable[[Any], object]) -> AfterValidator:
+    """Checks that `parse` accepts a value, which stays as it is."""
+
+    def check(value: Any) -> Any:
+        parse(value)
+        return value
+
+    return AfterValidator(check)
 
 
-def _time(text: str) -> str:
+def _check_time(text: str) -> None:
     try:
-        if Budget.parse(text).recoveries is None:
-            return text
+        is_time = Budget.parse(text).recoveries is None
     except BudgetError:
-        pass
-    raise ValueError(f"{shown(text)} is no time such as 90s, 10m or 1h")
+        is_time = False
+    if not is_time:
+        raise ValueError(f"{shown(text)} is no time such as 90s, 10m or 1h")
 
 
-def _without_controls(name: str) -> str:
-    """A name or a path. No file name has a NUL, and other control characters would move a terminal's cursor."""
+def _check_controls(name: str) -> None:
+    """No file name has a NUL, and other control characters would move a terminal's cursor."""
     if re.search(_CONTROLS, name):
         raise ValueError(f"{shown(name)} has a control character")
-    return name
-
-
-def _model(name: str) -> str:
-    return DeviceModel(name).name
 
 
 def _expectation(name: str, info: ValidationInfo) -> str:
-    """The level. The path of a contract, or of a kernel's file, is seen from the gate's file."""
+    """The level. The path of a contract, or of a kernel's file, is relative to the gate's file."""
     level, _, value = name.partition(":")
     is_path = level == CONTRACT or (level == KERNEL and os.sep in value)
     if is_path and isinstance(info.context, Path):
@@ -80,42 +77,38 @@ def _expectation(name: str, info: ValidationInfo) -> str:
     return name
 
 
-def _properties(names: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        properties_named(",".join(names))
-    except UnknownPropertyError as error:
-        raise ValueError(str(error)) from error
-    return names
-
-
-def _not_boolean(number: Any) -> Any:
-    """The value, unless it is a boolean, which Python takes for 0 or 1."""
+def _not_boolean(number: object) -> object:
+    """Refuses a boolean, which Python takes for 0 or 1."""
     if isinstance(number, bool):
         raise ValueError(f"{shown(number)} is no number of operations")
     return number
 
 
-def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_properties(names: Sequence[str]) -> None:
+    if names:
+        properties_named(",".join(names))
+
+
+def _check_unique(names: Sequence[str]) -> None:
     repeated = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if repeated is not None:
         raise ValueError(f"{shown(repeated)} is named twice")
-    return names
 
 
 _IS_LIST = Field(strict=False)
 """Accepts a list of TOML for a tuple. Its items stay strict."""
 _IS_SET = Field(json_schema_extra={"uniqueItems": True})
-"""For the schema. `_unique` checks it."""
+"""For the schema. `_check_unique` checks it."""
 
-Name = Annotated[str, AfterValidator(_without_controls), Field(json_schema_extra={"not": {"pattern": _CONTROLS}})]
-KernelNames = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, AfterValidator(_unique)]
-_Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_unique)]
-ModelName = Annotated[Name, AfterValidator(_model)]
-Models = Annotated[tuple[ModelName, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_unique)]
-Time = Annotated[str, AfterValidator(_time)]
+Name = Annotated[str, _accepted_by(_check_controls), Field(json_schema_extra={"not": {"pattern": _CONTROLS}})]
+KernelNames = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, _accepted_by(_check_unique)]
+_Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), _accepted_by(_check_unique)]
+ModelName = Annotated[Name, AfterValidator(lambda name: DeviceModel(name).name)]
+Models = Annotated[tuple[ModelName, ...], _IS_LIST, _IS_SET, Field(min_length=1), _accepted_by(_check_unique)]
+Time = Annotated[str, _accepted_by(_check_time)]
 Expected = Annotated[Name, AfterValidator(_expectation)]
-PropertyNames = Annotated[tuple[Name, ...], _IS_LIST, Field(min_length=1), AfterValidator(_properties)]
-Hold = Annotated[tuple[Name, ...], _IS_LIST, AfterValidator(lambda names: _properties(names) if names else names)]
+PropertyNames = Annotated[tuple[Name, ...], _IS_LIST, Field(min_length=1), _accepted_by(_check_properties)]
+Hold = Annotated[tuple[Name, ...], _IS_LIST, _accepted_by(_check_properties)]
 
 
 class _Section(BaseModel):
@@ -134,7 +127,7 @@ class PartSettings(_Section):
     expect: Expected | None = None
     """What is expected, as --expect of `hunt`."""
     hold: Hold | None = None
-    """Properties that must hold besides."""
+    """Further properties that must hold."""
     disks: Literal["both", "one"] | None = None
     """`both`: one that completes writes at once and one that holds them back; `one`: only the first."""
     recovery: Recovery | None = None
@@ -145,7 +138,7 @@ class PartSettings(_Section):
     """Whether files are changed, deleted and written anew after every recovery."""
     depth: Annotated[int, Field(ge=1, le=2)] | None = None
     """2: the power may fail again during recovery."""
-    budget: Annotated[str, AfterValidator(_budget)] | None = None
+    budget: Annotated[str, _accepted_by(Budget.parse)] | None = None
     """The most for one workload on one target."""
 
 
@@ -166,9 +159,9 @@ class HuntPart(PartSettings):
     setups: Annotated[tuple[Setup, ...], _IS_LIST, Field(min_length=1)] | None = None
     """The histories of the files that operations need; without it, those of the grammar."""
     limit: Annotated[int, Field(ge=1)] | None = None
-    """Only so many workloads: the first of the default hunt, others drawn at random."""
+    """The most workloads: the first ones of the default hunt, otherwise random ones."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
-    """What they are drawn with."""
+    """The seed of the random choice."""
 
     @model_validator(mode="after")
     def _fits(self) -> "HuntPart":
@@ -179,12 +172,12 @@ class HuntPart(PartSettings):
 
 
 class RandomPart(PartSettings):
-    """Random workloads, as `postcrash hunt --random`: so many, drawn with `seed`."""
+    """Random workloads, as `postcrash hunt --random`."""
 
     random: Annotated[int, Field(ge=1, lt=2**63)]
     """The number of workloads."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
-    """What they are drawn with."""
+    """The seed of the random choice."""
 
 
 class CorpusPart(PartSettings):
@@ -209,14 +202,14 @@ PartSection = PropertiesPart | HuntPart | RandomPart | CorpusPart | ApplicationP
 
 
 def kind_of(section: Any) -> PartKind | None:
-    """What a part runs: the one of `KINDS` that it names. None if it names none, or several."""
+    """The one of `KINDS` that is a setting of the part. None if there is none, or more than one."""
     settings = section if isinstance(section, dict) else getattr(type(section), "model_fields", ())
-    named = [kind for kind in KINDS if kind in settings]
-    return named[0] if len(named) == 1 else None
+    kinds = [kind for kind in KINDS if kind in settings]
+    return kinds[0] if len(kinds) == 1 else None
 
 
 class GateFile(PartSettings):
-    """The whole file."""
+    """The configuration of a gate."""
 
     targets: _Names
     """File systems of all parts that name none: names of the catalogue, `all`, or TOML files."""
@@ -252,7 +245,7 @@ class GateFile(PartSettings):
         ],
         Field(min_length=1, json_schema_extra={"additionalProperties": False}),
     ]
-    """What is run, by a name of the user's."""
+    """The parts, by names of the user's choice."""
 
     @property
     def seconds(self) -> float | None:

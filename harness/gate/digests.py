@@ -82,6 +82,6 @@ def _files(file: Path, gate: GateFile, names: Sequence[str]) -> Iterator[Path]:
 def _path_digest(path: Path) -> str:
     """SHA-256 of a file, or of the workloads in a folder. A file that is not there counts as empty."""
     if path.is_dir():
-        workloads = "".join(f"{each.name}\0{content_digest(each)}\n" for each in sorted(path.glob("*.ops")))
+        workloads = "".join(f"{file.name}\0{content_digest(file)}\n" for file in sorted(path.glob("*.ops")))
         return hashlib.sha256(workloads.encode(errors="surrogatepass")).hexdigest()
     return content_digest(path) if path.exists() else hashlib.sha256().hexdigest()

@@ -9,7 +9,7 @@
     [[btrfs-half-a-rename.shows]]
     judge = "A-rename"
     message = "PATH and PATH are …"
-    lost = []
+    lost = ["…"]
     workloads = ["…"]
     held = true
 
@@ -53,8 +53,8 @@ class Showing:
 
     judge: str
     message: str
-    lost: tuple[str, ...]
     workloads: tuple[str, ...]
+    lost: tuple[str, ...] = ()
     held: bool = False
 
     def is_shown(self, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
@@ -69,7 +69,7 @@ class KnownFinding:
 
     targets: tuple[str, ...]
     kernels: str
-    shows: tuple[Showing, ...]
+    shows: tuple[Showing, ...] = ()
 
     def matches(self, target: str, kernel: str, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
         """Whether a failure on a target and the kernel with this label is this finding."""

@@ -183,19 +183,23 @@ class FollowUps:
     _results: dict[tuple[PartKey, str, str], Failure] = field(default_factory=dict)
     """By part, cause, and the finding that was followed up."""
 
-    def follow_new(self, planned: Sequence[PlannedPart], parts: list[Part]) -> None:
-        """Follow up the new failures of the `parts`, which are changed, as far as there is time."""
-        with self.open() as follow_up:
-            for number, plan in enumerate(planned):
-                follow = partial(self._followed, follow_up, plan, parts[number].key)
-                parts[number] = _with_followed(parts[number], follow, FOLLOW_UPS_MAX, is_new=True)
+    def run(self, planned: Sequence[PlannedPart], parts: list[Part], *, is_new: bool) -> bool:
+        """Follows up the new failures of the `parts`, which are changed, or recovers states of the known ones again.
 
-    def retry_known(self, planned: Sequence[PlannedPart], parts: list[Part]) -> None:
-        """Recover the crash states of known failures of the `parts`, which are changed, again."""
-        with self.open() as follow_up:
-            for number, plan in enumerate(planned):
-                follow = partial(follow_up.retry_known, plan)
-                parts[number] = _with_followed(parts[number], follow, KNOWN_RETRIES_MAX, is_new=False)
+        Returns False if the user interrupted this.
+        """
+        try:
+            with self.open() as follow_up:
+                for number, (plan, part) in enumerate(zip(planned, parts, strict=True)):
+                    if is_new:
+                        follow = partial(self._followed, follow_up, plan, part.key)
+                        parts[number] = _with_followed(part, follow, FOLLOW_UPS_MAX, is_new=True)
+                    else:
+                        follow = partial(follow_up.retry_known, plan)
+                        parts[number] = _with_followed(part, follow, KNOWN_RETRIES_MAX, is_new=False)
+        except KeyboardInterrupt:
+            return False
+        return True
 
     def _followed(self, follow_up: FollowUp, planned: PlannedPart, key: PartKey, failure: Failure) -> Failure:
         place = key, failure.cause, failure.found
@@ -223,24 +227,13 @@ def run_in_turns(
         runner.until = turns.looking_ends(is_first=is_first)
         before = sum(part.unfinished for part in parts)
         parts = list(compared_with(lines, runner.run(planned, todo)))
-        if runner.interrupted or _is_interrupted(follow_ups.follow_new, planned, parts):
+        if runner.interrupted or not follow_ups.run(planned, parts, is_new=True):
             return tuple(parts), True
         has_progress = is_first or sum(part.unfinished for part in parts) < before
         todo = [part for part in todo if runner.is_open(part)] if has_progress and turns.has_another else []
         is_first = False
-    interrupted = _is_interrupted(follow_ups.retry_known, planned, parts)
-    return tuple(parts), interrupted
-
-
-def _is_interrupted(
-    follow: Callable[[Sequence[PlannedPart], list[Part]], None], planned: Sequence[PlannedPart], parts: list[Part]
-) -> bool:
-    """Follows up failures, and returns whether the user interrupted this."""
-    try:
-        follow(planned, parts)
-    except KeyboardInterrupt:
-        return True
-    return False
+    is_complete = follow_ups.run(planned, parts, is_new=False)
+    return tuple(parts), not is_complete
 
 
 def _with_followed(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:

@@ -112,11 +112,13 @@ class Planner:
             applications = self._applications(section)
         with self._located_errors(name, "targets"):
             targets = self._targets(self._gate.setting(section, "targets"))
-        kernels = self._kernels(name, section, targets)
+        with self._located_errors(name, "kernels"):
+            names = self._gate.setting(section, "kernels") or (None,)
+            kernels = {kernel: kernels_for(self._session, self._kernel_path(kernel), targets) for kernel in names}
+            _check_kernels_differ(self._session, kernels)
         with self._located_errors(name, "expect"):
             expected = Expectation.named(self._gate.setting(section, "expect"))
             if not applications:
-                self._check_reference(section, expected)
                 runnable = [target for target in targets if any(by_target[target] for by_target in kernels.values())]
                 self._check_expected(section, expected, runnable)
         for kernel_name, by_target in kernels.items():
@@ -129,36 +131,26 @@ class Planner:
                     )
                     yield from self._of_applications(planned, applications) if applications else [planned]
 
-    def _kernels(self, name: str, section: PartSection, targets: Sequence[Target]) -> KernelsByName:
-        with self._located_errors(name, "kernels"):
-            names = self._gate.setting(section, "kernels") or (None,)
-            kernels = {each: kernels_for(self._session, self._kernel_path(each), targets) for each in names}
-            _check_kernels_differ(self._session, kernels)
-        return kernels
+    def _check_expected(self, section: PartSection, expected: Expectation, targets: Sequence[Target]) -> None:
+        """Raise UsageError if the expectation does not go with the part's settings, or does not cover `targets`.
 
-    def _check_reference(self, section: PartSection, expected: Expectation) -> None:
-        """Raise UsageError if the part's reference is not there, or if settings do not go with a comparison."""
+        Targets that no kernel can run are not among them, because nothing is expected there.
+        """
+        setting = partial(self._gate.setting, section)
         level, _, value = expected.name.partition(":")
         if level == KERNEL:
             next(self._session.kernels_called(value))
         if level == TARGET:
             self._session.target(value)
-        if expected.compares and self._gate.setting(section, "hold"):
+        if expected.compares and setting("hold"):
             raise UsageError(f"{expected.name} compares trees only: leave hold out")
-        if expected.compares and (self._gate.setting(section, "depth") or 1) > 1:
+        if expected.compares and (setting("depth") or 1) > 1:
             raise UsageError(f"{expected.name} compares first recoveries only: leave depth out")
-
-    def _check_expected(self, section: PartSection, expected: Expectation, targets: Sequence[Target]) -> None:
-        """Raise UsageError if the expectation does not cover one of `targets`, or one of the part's device models.
-
-        Targets that no kernel can run are not checked, because nothing is expected of them.
-        """
-        level, _, value = expected.name.partition(":")
         for target in targets:
             if level == KERNEL and self._session.kernel_for(value, target) is None:
                 raise UsageError(f"no kernel called {value} can run target {target.name}")
             if expected.contract is not None:
-                for model in self._gate.setting(section, "models"):
+                for model in setting("models"):
                     expected.judges(target, model)
 
     def _targets(self, names: Sequence[str]) -> list[Target]:
@@ -234,8 +226,8 @@ class Planner:
                 return RandomSelection(GRAMMARS["full"], section.seed, section.random, disks)
             case PropertiesPart():
                 families = (prop.workloads() for prop in properties_named(",".join(section.properties)))
-                named = {workload.with_tail(checkpoint=False): None for family in families for workload in family}
-                workloads = tuple(named)
+                tailed = (workload.with_tail(checkpoint=False) for family in families for workload in family)
+                workloads = tuple(dict.fromkeys(tailed))
             case CorpusPart():
                 place = Path(self._path(section.corpus))
                 corpus = loaded_from(place) if os.path.isdir(place) else (loaded(str(place)),)
@@ -280,13 +272,13 @@ def _section_digest(gate: GateFile, section: PartSection, workloads: AnySelectio
         fields["expect"] = f"{level}:{content_digest(Path(value))}"
     elif level == KERNEL:
         fields["expect"] = f"{level}:{Path(value).name}"
-    named: Sequence[Workload] = ()
+    explicit: Sequence[Workload] = ()
     match workloads:
         case ListSelection():
-            named = workloads.workloads
+            explicit = workloads.workloads
         case DefaultSelection():
-            named = workloads.space.corpus
-    fields["workloads"] = [[workload.name, workload.to_text()] for workload in named]
+            explicit = workloads.space.corpus
+    fields["workloads"] = [[workload.name, workload.to_text()] for workload in explicit]
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 

@@ -26,7 +26,7 @@ _COVERED = ("workloads", "not_run", "states", "states_total", "instants", "recov
 
 def junit(run: GateRun, invocation: str = INVOCATION) -> str:
     """The XML, with a line end. It is well-formed whatever the result's texts hold."""
-    found = [*sections(run, invocation), *_fixed(run)]
+    found = [*sections(run, invocation), *_fixed_lines(run)]
     root = Element("testsuites", name=one_line(f"postcrash gate {run.file}"), time=f"{run.seconds:.3f}")
     _count(root, [item for section in found for item in section.items])
     for section in found:
@@ -35,7 +35,7 @@ def junit(run: GateRun, invocation: str = INVOCATION) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _fixed(run: GateRun) -> Iterator[Section]:
+def _fixed_lines(run: GateRun) -> Iterator[Section]:
     """Fixed lines as cases that pass: JUnit has no other place for results of the whole run."""
     if run.fixed:
         yield Section("baseline", tuple(Item(f"line {line.line}", "passed", fixed_line(line)) for line in run.fixed))

@@ -11,7 +11,7 @@ from postcrash.store.gate_run import Failure, GateRun, Part
 
 TITLE = "Gate"
 NOTES_MAX = 20
-"""How many notes of a part are shown."""
+"""The most notes of a part that are shown."""
 
 _STANDINGS: Final = {Verdict.VIOLATED: "new", Verdict.UNDECIDED: "undecided", Verdict.HOLDS: "holds"}
 _SORTS: Final = {"violated": "new", "undecided": "undecided", "known": "known"}
@@ -36,11 +36,11 @@ def report_of_gate(run: GateRun) -> Report:
 
 def _headline(run: GateRun) -> str:
     counts = run.counts()
-    told = [plural(counts.new, "new failure")] if counts.new else []
-    told += [f"{counts.undecided} undecided"] if counts.undecided else []
-    if run.verdict is Verdict.UNDECIDED and not told:
+    numbers = [plural(counts.new, "new failure")] if counts.new else []
+    numbers += [f"{counts.undecided} undecided"] if counts.undecided else []
+    if run.verdict is Verdict.UNDECIDED and not numbers:
         return "Not everything could be decided"
-    return ", ".join(told) or "Nothing new is broken"
+    return ", ".join(numbers) or "Nothing new is broken"
 
 
 def _about(run: GateRun) -> Iterator[str]:
@@ -64,21 +64,22 @@ def _heat_map(run: GateRun) -> HeatMap:
     targets = list(dict.fromkeys(part.target for part in run.parts))
     columns = tuple(sorted(dict.fromkeys(map(_column, run.parts)), key=lambda column: targets.index(column.target)))
     parts = {(part.name, _column(part)): part for part in run.parts}
-    rows = (
-        TableRow(
-            name=name,
-            title=next(part.kind for part in run.parts if part.name == name),
-            statement="",
-            judges=tuple(dict.fromkeys(judge for part in run.parts if part.name == name for judge in _judges(part))),
-            squares=tuple(map(_square, (parts.get((name, at)) for at in columns))),
-        )
-        for name in dict.fromkeys(part.name for part in run.parts)
-    )
+    by_name: dict[str, list[Part]] = {}
+    for part in run.parts:
+        by_name.setdefault(part.name, []).append(part)
     return HeatMap(
         heading="Parts of the gate",
         rows_are="part",
         columns=columns,
-        rows=tuple(rows),
+        rows=tuple(
+            TableRow(
+                name=name,
+                title=section[0].kind,
+                judges=tuple(dict.fromkeys(judge for part in section for judge in _judges(part))),
+                squares=tuple(_square(parts.get((name, column))) for column in columns),
+            )
+            for name, section in by_name.items()
+        ),
         headings=_HEADINGS,
         notes=("✗ new failures, ? undecided, (✗) known failures only, ✓ holds, with the number of failures",),
     )
@@ -99,10 +100,9 @@ def _judges_of(failure: Failure) -> tuple[str, ...]:
 def _square(part: Part | None) -> Square | None:
     if part is None:
         return None
-    is_known = part.failures and part.gated is Verdict.HOLDS
     more = len(part.notes) - NOTES_MAX
     return Square(
-        standing="known" if is_known else _STANDINGS[part.gated],
+        standing="known" if part.failures and part.gated is Verdict.HOLDS else _STANDINGS[part.gated],
         evidence=tuple(_evidence(part)),
         marks=f" {len(part.failures)}" if part.failures else "",
         entries=tuple(_entries(part)),
@@ -120,7 +120,7 @@ def _evidence(part: Part) -> Iterator[str]:
 
 
 def _entries(part: Part) -> Iterator[ReportEntry]:
-    """What fails and, if the part does not hold and no failure says why, that."""
+    """The failures, and a verdict that no failure explains."""
     yield from (_entry(failure, part) for failure in part.failures)
     if reason := unexplained_verdict(part):
         yield ReportEntry(

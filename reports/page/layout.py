@@ -1,4 +1,4 @@
-"""How a heat map stands on the page: rows down and places across, or targets down if there are many more places."""
+"""Arranges a heat map on the page: rows down and places across, or targets down if there are many more places."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ ACROSS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What stands above a column, above several, or before a line. The filters look at target, kernel and judges.
+    """The heading of a column, a group of columns, or a line. The filters use its target, kernel and judges.
 
     None of one of these means that the cells differ in it. `span` is the number of columns.
     """
@@ -26,7 +26,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class NumberedSquare:
-    """A square with its name and the number of its line in the table of what each answer rests on."""
+    """A square with its name and the number of its line in the table of evidence."""
 
     square: Square
     name: str
@@ -35,7 +35,7 @@ class NumberedSquare:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the page: a heading and a cell in each column. None if the question was not asked."""
+    """A line of the page: a heading and a cell in each column. Cells without an answer are None."""
 
     heading: Heading
     cells: tuple[NumberedSquare | None, ...]
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The heat map as a table. `groups` stand above `columns`; there may be none."""
+    """The heat map as a table. `groups` are the headings above `columns`; there may be none."""
 
     lines_are: str
     groups: tuple[Heading, ...]
@@ -60,54 +60,53 @@ def lay_out(heat_map: HeatMap) -> Layout:
 
 def _places_across(heat_map: HeatMap) -> Layout:
     cells = dict(_cells(heat_map))
-    several = heat_map.has_kernels
+    places = heat_map.columns
     return Layout(
         lines_are=heat_map.rows_are,
         groups=(),
         columns=tuple(
-            Heading(at.target, at.kernel if several else "", at.target, at.kernel) for at in heat_map.columns
+            Heading(place.target, place.kernel if heat_map.has_kernels else "", place.target, place.kernel)
+            for place in places
         ),
         lines=tuple(
-            Line(Heading(row.name, row.title, judges=row.judges), tuple(cells[row.name, at] for at in heat_map.columns))
-            for row in heat_map.rows
+            Line(_row_heading(row), tuple(cells.get((row.name, place)) for place in places)) for row in heat_map.rows
         ),
     )
 
 
 def _targets_down(heat_map: HeatMap) -> Layout:
     cells = dict(_cells(heat_map))
-    kernels = tuple(dict.fromkeys(at.kernel for at in heat_map.columns))
-    asked = [(row, kernel) for row in heat_map.rows for kernel in kernels]
-    several = heat_map.has_kernels
+    kernels = tuple(dict.fromkeys(place.kernel for place in heat_map.columns))
+    targets = tuple(dict.fromkeys(place.target for place in heat_map.columns))
+    columns = [(row, kernel) for row in heat_map.rows for kernel in kernels]
+    has_kernels = heat_map.has_kernels
     return Layout(
         lines_are="target",
-        groups=tuple(_of_row(row, span=len(kernels)) for row in heat_map.rows) if several else (),
+        groups=tuple(_row_heading(row, span=len(kernels)) for row in heat_map.rows) if has_kernels else (),
         columns=tuple(
-            Heading(kernel, kernel=kernel, judges=row.judges) if several else _of_row(row) for row, kernel in asked
+            Heading(kernel, kernel=kernel, judges=row.judges) if has_kernels else _row_heading(row)
+            for row, kernel in columns
         ),
         lines=tuple(
             Line(
-                Heading(target, target=target, kernel=None if several else kernels[0]),
-                tuple(cells.get((row.name, TableColumn(target, kernel))) for row, kernel in asked),
+                Heading(target, target=target, kernel=None if has_kernels else kernels[0]),
+                tuple(cells.get((row.name, TableColumn(target, kernel))) for row, kernel in columns),
             )
-            for target in dict.fromkeys(at.target for at in heat_map.columns)
+            for target in targets
         ),
     )
 
 
-def _of_row(row: TableRow, span: int = 1) -> Heading:
+def _row_heading(row: TableRow, span: int = 1) -> Heading:
     return Heading(row.name, row.title, judges=row.judges, span=span)
 
 
-def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, TableColumn], NumberedSquare | None]]:
-    """By the row's name and the place."""
-    several = heat_map.has_kernels
+def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, TableColumn], NumberedSquare]]:
+    """The squares by the row's name and the place."""
     number = 0
     for row in heat_map.rows:
-        for at, square in zip(heat_map.columns, row.squares, strict=True):
-            if square is None:
-                yield (row.name, at), None
-                continue
-            number += 1
-            name = ", ".join([row.name, at.target, *([at.kernel] if several else [])])
-            yield (row.name, at), NumberedSquare(square, name, number)
+        for place, square in zip(heat_map.columns, row.squares, strict=True):
+            if square is not None:
+                number += 1
+                kernel = [place.kernel] if heat_map.has_kernels else []
+                yield (row.name, place), NumberedSquare(square, ", ".join([row.name, place.target, *kernel]), number)

@@ -21,14 +21,14 @@ _Cells = dict[tuple[str, str, str], Cell]
 
 
 def report_of_matrix(matrix: Matrix, findings: Sequence[Finding]) -> Report:
-    """The report of `matrix`, which may have one kernel or several, and of `findings`, its witnesses among them."""
+    """The report of `matrix`, which has one or more kernels, and of `findings`, its witnesses among them."""
     cells = {(c.property, c.target, column.name): c for column in matrix.columns for c in column.cells}
     counts = Counter(map(_standing, cells.values()))
-    told = f"{plural(counts['broken'], 'promise')} broken" if counts["broken"] else "No promise is broken"
+    broken = f"{plural(counts['broken'], 'promise')} broken" if counts["broken"] else "No promise is broken"
     return Report(
         title=TITLE,
         standing=next((standing for standing in ("broken", _UNDECIDED) if counts[standing]), "kept"),
-        headline=told + (f", {counts[_UNDECIDED]} undecided" if counts[_UNDECIDED] else ""),
+        headline=broken + (f", {counts[_UNDECIDED]} undecided" if counts[_UNDECIDED] else ""),
         about=(f"Made on {matrix.date.isoformat()} by {matrix.command}",),
         tiles=tuple(_tiles(counts, matrix)),
         heat_map=_heat_map(matrix, cells),
@@ -46,14 +46,14 @@ def _standing(cell: Cell) -> str:
 
 
 def _adversary(cell: Cell) -> str:
-    """What it takes to break the cell's property, in words; empty if it is not broken."""
+    """The adversary that breaks the cell's property, in words; empty if it is not broken."""
     return cell.adversary.shown if cell.verdict is Verdict.VIOLATED else ""
 
 
 def _adversaries(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """A power cut alone, and all that cells take, the weakest first. Empty if no cell takes more than a power cut."""
+    """A power cut alone, and the adversaries of cells, the weakest first. Empty if there is only the first."""
     found = {Adversary.PLAIN, *(cell.adversary for cell in cells if cell.verdict is Verdict.VIOLATED)}
-    return tuple(each.shown for each in sorted(found)) if len(found) > 1 else ()
+    return tuple(adversary.shown for adversary in sorted(found)) if len(found) > 1 else ()
 
 
 def _tiles(counts: Counter[str], matrix: Matrix) -> Iterator[Tile]:
@@ -64,7 +64,7 @@ def _tiles(counts: Counter[str], matrix: Matrix) -> Iterator[Tile]:
 
 
 def _heat_map(matrix: Matrix, cells: _Cells) -> HeatMap:
-    known = {each.name: each for each in PROPERTIES}
+    known = {prop.name: prop for prop in PROPERTIES}
     targets = dict.fromkeys(cell.target for cell in matrix.cells)
     changed = {(place.prop, place.target) for place in matrix.changes}
     columns = tuple(TableColumn(target, column.name) for target in targets for column in matrix.columns)
@@ -105,8 +105,9 @@ def _heading(matrix: Matrix) -> str:
 def _square(cell: Cell | None, kernel: str, *, changed: bool) -> Square | None:
     if cell is None:
         return None
-    said = cell.said.promise or cell.said.denial
-    promise = ": ".join(filter(None, [grid.standing(cell), said.statement if said and cell.workloads else ""]))
+    statement = cell.said.promise or cell.said.denial
+    words = statement.statement if statement and cell.workloads else ""
+    promise = ": ".join(filter(None, [grid.standing(cell), words]))
     adversary = MARKS[cell.adversary] if cell.verdict is Verdict.VIOLATED else ""
     differs = grid.otherwise_published(cell) is not None
     entries = tuple(_entries(cell, kernel))
@@ -121,7 +122,7 @@ def _square(cell: Cell | None, kernel: str, *, changed: bool) -> Square | None:
 
 
 def _entries(cell: Cell, kernel: str) -> Iterator[ReportEntry]:
-    """An entry unless the cell's property holds, or was not asked for."""
+    """An entry, unless the cell's property holds or was not tested."""
     if cell.workloads and cell.verdict is not Verdict.HOLDS:
         facts = ("promise", grid.standing(cell)), ("takes", _adversary(cell))
         yield ReportEntry(
@@ -137,7 +138,7 @@ def _entries(cell: Cell, kernel: str) -> Iterator[ReportEntry]:
 
 
 def _others(cells: _Cells, findings: Sequence[Finding]) -> Iterator[ReportEntry]:
-    """Findings that are no cell's witness. Nothing is known of promises about them."""
+    """Findings that are no cell's witness. It is not known which promises they break."""
     witnesses = {cell.witness for cell in cells.values()}
     for finding in findings:
         if finding.id not in witnesses:
@@ -148,7 +149,7 @@ def _others(cells: _Cells, findings: Sequence[Finding]) -> Iterator[ReportEntry]
 def _sections(matrix: Matrix) -> Iterator[Listing]:
     if matrix.changes:
         yield Listing("Where kernels differ", tuple(place.change for place in matrix.changes))
-    notes = [note for each in grid.grids(matrix.cells) for note in grid.published_notes(each)]
+    notes = [note for table_grid in grid.grids(matrix.cells) for note in grid.published_notes(table_grid)]
     if notes:
         yield Listing(grid.published_heading(), tuple(notes))
     absent = tuple(line for line in matrix.open if line.startswith(grid.NOT_THERE))

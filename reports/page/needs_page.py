@@ -1,4 +1,4 @@
-"""The report of needs times gives: applications down, file systems across, and where the sources are to blame."""
+"""The report of what applications need: applications down, file systems across, and vulnerabilities in the sources."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,26 +21,26 @@ from postcrash.reports.tables.needs import LEGEND, NeedsCell, NeedsRow
 
 TITLE = "What applications need, and what file systems give"
 ANYWHERE = "a file system without it"
-"""Stands where others have a target: what is lost is what a file system may lose if nothing prevents it."""
+"""The target of vulnerabilities in sources: a file system that may lose everything that nothing protects."""
 
 _STANDINGS = {"✓": "safe", "~": "safe so far", "✗": "unsafe", "(✗)": "unsafe by its properties", "?": "undecided"}
-"""The words for the marks of the table, the best first."""
+"""The standings for the marks of the table, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vulnerability:
-    """What goes wrong with an application if a file system may lose everything that no fsync or its like protects.
+    """A failure of an application on a file system that may lose everything that no fsync or its like protects.
 
-    message    what its check says
-    lost       the changes whose loss suffices, each with its system call and the lines of the source that make it
-    said       what the application had said last
-    prevented  properties of which each one would prevent it; empty: none does
+    message      of the application's check
+    lost         the changes whose loss suffices, each with its system call and the lines of the source
+    last_output  of the application
+    prevented    properties of which each one prevents the failure; empty: none does
     """
 
     application: str
     message: str
     lost: tuple[str, ...]
-    said: str
+    last_output: str
     prevented: tuple[str, ...]
 
 
@@ -54,8 +54,9 @@ def report_of_needs(
     """The report. `about` says when and how it was made; `kernel` is the label of the cells' kernel."""
     counts = Counter(_STANDINGS[cell.symbol] for cell in cells)
     unsafe = counts["unsafe"]
-    told = f"{plural(unsafe, 'cell')} unsafe" if unsafe else "No cell is unsafe"
-    headline = told if cells else f"{plural(len(rows), 'application')}, run on no file system"
+    headline = f"{plural(unsafe, 'cell')} unsafe" if unsafe else "No cell is unsafe"
+    if not cells:
+        headline = f"{plural(len(rows), 'application')}, run on no file system"
     return Report(
         title=TITLE,
         standing=next((word for word in SIGNS if counts[word]), "undecided"),
@@ -87,8 +88,6 @@ def _heat_map(rows: Sequence[NeedsRow], cells: Sequence[NeedsCell], kernel: str)
         rows=tuple(
             TableRow(
                 name=row.application,
-                title="",
-                statement="",
                 judges=(row.application,),
                 squares=tuple(_square(by_place.get((row.application, target)), kernel) for target in targets),
             )
@@ -124,16 +123,16 @@ def _entry(cell: NeedsCell, kernel: str) -> ReportEntry:
     )
 
 
-def _entry_of_source(each: Vulnerability) -> ReportEntry:
-    facts = [("lost", lost) for lost in each.lost]
-    facts += [("it had said", each.said)] if each.said else []
+def _entry_of_source(vulnerability: Vulnerability) -> ReportEntry:
+    facts = [("lost", lost) for lost in vulnerability.lost]
+    facts += [("it had said", vulnerability.last_output)] if vulnerability.last_output else []
     return ReportEntry(
         standing="vulnerability",
-        judges=(each.application,),
+        judges=(vulnerability.application,),
         target=ANYWHERE,
         kernel="",
-        message=each.message,
-        facts=(*facts, ("prevented by", " or ".join(each.prevented) or "no property")),
+        message=vulnerability.message,
+        facts=(*facts, ("prevented by", " or ".join(vulnerability.prevented) or "no property")),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a report shows, whatever it is about: a summary, a heat map, and one entry for each thing that is wrong or open.
+"""The content of a report of any kind: a summary, a heat map, and an entry for each violation or open question.
 
 Texts may come from a guest and may hold anything. The page escapes them.
 """
@@ -23,12 +23,12 @@ SIGNS = {
     "provided": "✓°",
     "not there": "–",
 }
-"""What stands in place of a standing. A colour comes with it, but never alone. The worst ones come first."""
+"""The sign of each standing, the worst first. On the page, it has a colour, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One number of the summary. `standing` is that of the entries and squares that it counts; empty if none are."""
+    """One number of the summary. `standing` is that of the entries and squares that it counts, or empty."""
 
     label: str
     number: str
@@ -46,11 +46,11 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReportEntry:
-    """Something that is wrong, or that could not be decided.
+    """A violation or an open question.
 
     finding     the id of the finding that shows it; empty if there is none
-    facts       what else is known of it: names and values
-    operations  what was run, in the `.ops` language; empty if nothing was
+    facts       further details: names and values
+    operations  the workload in the `.ops` language; empty if nothing was run
     adversary   the weakest one that shows it; empty if this is not known
     """
 
@@ -69,9 +69,7 @@ class ReportEntry:
 class Square:
     """One answer of the heat map, with the evidence under each of the map's headings.
 
-    marks      what stands behind the sign
-    entries    what is wrong or open there
-    note       what else must be said about it
+    marks      text behind the sign
     adversary  the weakest one that breaks it; empty if it is not broken, or if this is not known
     """
 
@@ -85,18 +83,18 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of the heat map. `judges` are those that it is about. A square is None if the question was not asked."""
+    """A row of the heat map. `judges` are those that it is about. Squares without an answer are None."""
 
     name: str
-    title: str
-    statement: str
     judges: tuple[str, ...]
     squares: tuple[Square | None, ...]
+    title: str = ""
+    statement: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Squares by row and column, with what stands below them."""
+    """Squares by row and column, with the notes below them."""
 
     heading: str
     rows_are: str
@@ -107,12 +105,12 @@ class HeatMap:
 
     @property
     def has_kernels(self) -> bool:
-        """Whether there are several."""
-        return len({at.kernel for at in self.columns}) > 1
+        """Whether there are several kernels."""
+        return len({column.kernel for column in self.columns}) > 1
 
     @property
     def standings(self) -> tuple[str, ...]:
-        """Those that occur, the worst first."""
+        """The standings that occur, the worst first."""
         found = {square.standing for row in self.rows for square in row.squares if square is not None}
         return tuple(standing for standing in SIGNS if standing in found)
 
@@ -129,10 +127,10 @@ class Listing:
 class Report:
     """Everything on the page but the stories.
 
-    standing     of the whole, in a word of `SIGNS`
-    others       entries that are no square's
-    judges_are   what the judges of rows and entries are called
-    adversaries  those that can be chosen, the weakest first; empty if there is nothing to choose
+    standing     of the whole, one of `SIGNS`
+    others       entries that belong to no square
+    judges_are   the noun for the judges of rows and entries
+    adversaries  those that can be selected, the weakest first; empty if there is no choice
     """
 
     title: str
@@ -156,26 +154,26 @@ class Report:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Of columns and entries, each once."""
-        return _each_once([*(at.target for at in self.heat_map.columns), *(entry.target for entry in self.entries)])
+        """The targets of columns and entries."""
+        return _distinct([*(at.target for at in self.heat_map.columns), *(entry.target for entry in self.entries)])
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Of columns and entries, each once."""
-        return _each_once([*(at.kernel for at in self.heat_map.columns), *(entry.kernel for entry in self.entries)])
+        """The kernels of columns and entries."""
+        return _distinct([*(at.kernel for at in self.heat_map.columns), *(entry.kernel for entry in self.entries)])
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Of rows and entries, each once."""
-        judged = [*(row.judges for row in self.heat_map.rows), *(entry.judges for entry in self.entries)]
-        return _each_once(judge for judges in judged for judge in judges)
+        """The judges of rows and entries."""
+        groups = [*(row.judges for row in self.heat_map.rows), *(entry.judges for entry in self.entries)]
+        return _distinct(judge for judges in groups for judge in judges)
 
     @property
     def standings(self) -> tuple[str, ...]:
-        """Of squares and entries, the worst first."""
+        """The standings of squares and entries, the worst first."""
         found = {*self.heat_map.standings, *(entry.standing for entry in self.entries)}
         return tuple(standing for standing in SIGNS if standing in found)
 
 
-def _each_once(names: Iterable[str]) -> tuple[str, ...]:
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))

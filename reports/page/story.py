@@ -1,4 +1,4 @@
-"""What the report tells of findings, as one block of JSON from which the page makes each story when it is opened."""
+"""The details of findings in a report: a block of JSON, from which the page makes each story when it is opened."""
 
 import json
 from collections.abc import Iterable
@@ -11,15 +11,15 @@ from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.records import Finding
 
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
-"""What HTML could take for the end of a script element or for a comment."""
+"""Escapes for what HTML could take for the end of a script element or for a comment."""
 _BLOCK = '{"texts":%s,"lines":%s,"stories":{%s}}'
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A finding with what is made from its recording.
+    """A finding with details from its recording.
 
-    timeline   when everything happened; None if the recording is not there
+    timeline   None if the recording is not there
     script     the shell script that may show it without postcrash; empty if there is none
     no_script  why there is none; empty if there is one
     """
@@ -31,11 +31,10 @@ class Story:
 
 
 def story_block(stories: Iterable[Story], bytes_max: int, invocation: str = INVOCATION) -> str:
-    """The `stories` as JSON, in ASCII, that can stand in a script element.
+    """The `stories` as JSON in ASCII, for a script element.
 
-    `invocation` is how postcrash is called with their store.
-
-    A story that would make it longer than `bytes_max` is left out, and the next ones are tried.
+    `invocation` is how postcrash is called with their store. A story that would make the block longer than `bytes_max`
+    is left out, and the next ones are tried.
     """
     texts = _text(
         {
@@ -49,9 +48,9 @@ def story_block(stories: Iterable[Story], bytes_max: int, invocation: str = INVO
     parts: list[str] = []
     room = bytes_max - len(texts) - len(_BLOCK)
     for story in stories:
-        known = len(lines)
+        lines_before = len(lines)
         part = f"{_text(story.finding.id)}:{_text(_plain(story, lines))}"
-        added = list(lines)[known:]
+        added = list(lines)[lines_before:]
         needed = sum(len(_text(text)) + 1 for text in added) + len(part) + 1
         if needed <= room:
             room -= needed
@@ -65,7 +64,7 @@ def story_block(stories: Iterable[Story], bytes_max: int, invocation: str = INVO
 def _plain(story: Story, lines: dict[str, int]) -> Json:
     """The story as decoded JSON. Scripts have most lines in common, so each is a list of numbers of `lines`.
 
-    The finding is JSON in a text: the page gives it away as it is, and JavaScript would round large numbers in it.
+    The finding is a text of JSON: the page offers it as a download, and JavaScript would round large numbers in it.
     """
     explanation = story.finding.explanation
     return {

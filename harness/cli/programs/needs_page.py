@@ -33,7 +33,7 @@ def _vulnerability(asked: ApplicationNeeds, failure: BadFolder) -> Vulnerability
         application=asked.application.name,
         message=failure.message,
         lost=(*texts, *([f"… and {len(lost) - _LOST_MAX} more"] if len(lost) > _LOST_MAX else [])),
-        said=", ".join(failure.moment.said[-_SAID_MAX:]),
+        last_output=", ".join(failure.moment.said[-_SAID_MAX:]),
         prevented=tuple(in_order(failure.broken)),
     )
 

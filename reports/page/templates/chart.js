@@ -41,10 +41,10 @@ function lanes(explanation, timeline) {
   ];
   const height = CHART.top + rows.length * CHART.row + 8;
   const called = timeline.calls.length ? `, ${counted(timeline.calls.length, "system call")}` : "";
-  const told =
+  const summary =
     `${counted(timeline.operations.length, "operation")}${called} and ${counted(writes.length, "write")} in ` +
     `${counted(explanation.epochs.length, "epoch")} up to the crash; the text below has all of them`;
-  return chart("What happened when", told, scale.width, height, [
+  return chart("What happened when", summary, scale.width, height, [
     ...background(explanation, timeline, scale, height),
     ...rows.map((row, at) => drawn("g", { transform: `translate(0 ${CHART.top + at * CHART.row})` }, row)),
     ...crashLine(scale, height),
@@ -71,12 +71,9 @@ function callLane({ thread, program, text, result, status }, span, scale) {
 function writeLane({ write, span, status, fate }, scale) {
   const [x, width] = scale.span(span);
   const end = x + width;
+  const details = `${status === "torn" ? `torn, this part ${fate}` : status}, ${placeOf(write)}`;
   return [
-    label(
-      `${STATUS[status]} ${wordsOf(write)}`,
-      `${status === "torn" ? `torn, this part ${fate}` : status}, ${placeOf(write)}`,
-      scale,
-    ),
+    label(`${STATUS[status]} ${wordsOf(write)}`, details, scale),
     drawn("rect", { class: `write ${status} ${fate}`, x, y: 4, width, height: CHART.bar }),
     drawn("text", { class: "sign", x: end + 4, y: 15 }, STATUS[status]),
     write.flags && [
@@ -128,13 +125,12 @@ function diskMap(explanation, timeline) {
   const drawnStrips = strips.map((strip) => stripLane(strip, scale));
   const last = strips.at(-1);
   const height = last.top + last.height + 12;
-  return chart(
-    "Where on the disk",
-    `${counted(strips.length, "place")} of the disk, by address and time`,
-    scale.width,
-    height,
-    [...background(explanation, timeline, scale, height), ...drawnStrips.flat(), ...crashLine(scale, height)],
-  );
+  const summary = `${counted(strips.length, "place")} of the disk, by address and time`;
+  return chart("Where on the disk", summary, scale.width, height, [
+    ...background(explanation, timeline, scale, height),
+    ...drawnStrips.flat(),
+    ...crashLine(scale, height),
+  ]);
 }
 
 /** Runs of sectors that are written, in the order of their addresses, each with its writes and its place. */
@@ -165,64 +161,38 @@ function stripLane(strip, scale) {
   const y = (sector) => strip.top + 2 + (inside * (sector - strip.start)) / (strip.end - strip.start);
   const [first, ...others] = strip.names;
   const more = others.length ? ` and ${others.length} more` : "";
+  const names = drawn("title", {}, strip.names.join("\n"));
+  const place = { x: scale.label, y: strip.top, width: scale.crash - scale.label, height: strip.height };
   return [
-    drawn("rect", {
-      class: "strip",
-      x: scale.label,
-      y: strip.top,
-      width: scale.crash - scale.label,
-      height: strip.height,
-    }),
-    drawn(
-      "text",
-      { class: "label", x: 4, y: strip.top + 14 },
-      cut(first, scale.letters - more.length) + more,
-      drawn("title", {}, strip.names.join("\n")),
-    ),
+    drawn("rect", { class: "strip", ...place }),
+    drawn("text", { class: "label", x: 4, y: strip.top + 14 }, cut(first, scale.letters - more.length) + more, names),
     drawn("text", { class: "address", x: 4, y: strip.top + 29 }, `sectors ${strip.start} to ${strip.end}`),
     strip.writes.map(({ write, span, status, fate }) => {
       const [x] = scale.span(span);
-      const height = Math.max(y(write.sector + write.sectors) - y(write.sector), 4);
-      const width = scale.crash - x;
+      const start = y(write.sector);
+      const height = Math.max(y(write.sector + write.sectors) - start, 4);
+      const box = { class: `write ${status} ${fate}`, x, y: start, width: scale.crash - x, height };
+      const sign = { class: "sign inside", x: x + 4, y: start + Math.min(height / 2 + 5, 16) };
       return [
-        drawn(
-          "rect",
-          { class: `write ${status} ${fate}`, x, y: y(write.sector), width, height },
-          drawn("title", {}, `${wordsOf(write)}: ${status}`),
-        ),
-        height >= CHART.bar &&
-          drawn(
-            "text",
-            { class: "sign inside", x: x + 4, y: y(write.sector) + Math.min(height / 2 + 5, 16) },
-            STATUS[status],
-          ),
+        drawn("rect", box, drawn("title", {}, `${wordsOf(write)}: ${status}`)),
+        height >= CHART.bar && drawn("text", sign, STATUS[status]),
       ];
     }),
   ].flat(3);
 }
 
-function chart(title, told, width, height, parts) {
-  const picture = drawn(
-    "svg",
-    { role: "img", "aria-label": `${title}: ${told}`, width, height, viewBox: `0 0 ${width} ${height}` },
-    parts,
-  );
+function chart(title, summary, width, height, parts) {
+  const attributes = { role: "img", "aria-label": `${title}: ${summary}`, viewBox: `0 0 ${width} ${height}` };
+  const picture = drawn("svg", { ...attributes, width, height }, parts);
   const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, picture);
   return element("figure", { class: "chart" }, element("h3", {}, title), scroll);
 }
 
 function legend(hasCalls) {
-  const item = (name, words) =>
-    element(
-      "li",
-      {},
-      drawn(
-        "svg",
-        { width: 22, height: 14, "aria-hidden": "true" },
-        drawn("rect", { class: name, x: 1, y: 1, width: 20, height: 12 }),
-      ),
-      ` ${words}`,
-    );
+  const item = (name, words) => {
+    const box = drawn("rect", { class: name, x: 1, y: 1, width: 20, height: 12 });
+    return element("li", {}, drawn("svg", { width: 22, height: 14, "aria-hidden": "true" }, box), ` ${words}`);
+  };
   return element(
     "ul",
     { class: "legend" },

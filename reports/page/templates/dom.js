@@ -36,6 +36,14 @@ function coded(text) {
   return parts.length % 2 ? parts.map((part, number) => (number % 2 ? element("code", {}, part) : part)) : [text];
 }
 
+function section(title, ...children) {
+  return element("section", {}, element("h3", {}, title), children);
+}
+
+function note(...children) {
+  return element("p", { class: "note" }, children);
+}
+
 function counted(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -3,17 +3,9 @@ function storyOf({ finding: stored, timeline, script, no_script: noScript, notes
   const finding = JSON.parse(stored);
   const explanation = finding.explanation;
   const parts = explanation ? explained(finding, timeline, notes, texts) : unexplained(finding);
-  return [
-    facts(finding),
-    ...parts,
-    downloads(
-      finding,
-      stored,
-      script.map((number) => lines[number]),
-      noScript,
-      explanation && timeline && traceOf(finding, timeline),
-    ),
-  ];
+  const scriptLines = script.map((number) => lines[number]);
+  const trace = explanation && timeline && traceOf(finding, timeline);
+  return [facts(finding), ...parts, downloads(finding, stored, scriptLines, noScript, trace)];
 }
 
 function facts(finding) {
@@ -56,34 +48,25 @@ function folded(title, content, isOpen) {
 function operations({ operations: all }) {
   const last = all.findLastIndex(({ status }) => status === "returned" || status === "in progress");
   const items = all.map(({ number, text, status }) =>
-    element(
-      "li",
-      { class: status.replace(" ", "-"), value: number },
-      element("code", {}, text),
-      element("span", {}, ` ${status}`),
-    ),
+    operationItem(number, status, element("code", {}, text), element("span", {}, ` ${status}`)),
   );
   const inside = all[last]?.status === "in progress";
-  items.splice(
-    last + 1,
-    0,
-    element("li", { class: "crash-mark" }, inside ? "⚡ crash, during the operation above" : "⚡ crash"),
-  );
-  return element(
-    "section",
-    {},
-    element("h3", {}, "Workload, and how far it was"),
-    element("ol", { class: "operations" }, items),
-  );
+  const crash = inside ? "⚡ crash, during the operation above" : "⚡ crash";
+  items.splice(last + 1, 0, element("li", { class: "crash-mark" }, crash));
+  return section("Workload, and how far it was", element("ol", { class: "operations" }, items));
 }
 
-/** What the program asked of the file system, in the order of the disk's requests. */
+function operationItem(number, status, ...children) {
+  return element("li", { class: status.replace(" ", "-"), value: number }, children);
+}
+
+/** The system calls of the program on the file system, in the order of the disk's requests. */
 function systemCalls({ calls }) {
   if (!calls.length) return false;
   const items = calls.map(({ number, thread, program, text, result, status }) =>
-    element(
-      "li",
-      { class: status.replace(" ", "-"), value: number },
+    operationItem(
+      number,
+      status,
       element("code", {}, text),
       element("span", {}, result ? ` = ${result}` : ` ${status}`),
       element("small", {}, ` thread ${thread}, ${program}`),
@@ -93,32 +76,24 @@ function systemCalls({ calls }) {
   return folded("The last system calls on the target", list, calls.length <= 12);
 }
 
-/** The lost writes and, if it was tried, which of them matter. */
+/** The lost writes and, if this was tested, which of them matter. */
 function lost({ lost: writes, lost_omitted: more, unsent }, { id, needed, names, texts }) {
-  const never = unsent.map((operation) =>
-    element(
-      "li",
-      { class: "lost" },
-      statusOf("lost"),
-      element("span", {}, element("code", {}, operation), ` ${texts.unsent}`),
-    ),
-  );
-  return element(
-    "section",
-    {},
-    element("h3", {}, "Writes that the crash lost"),
-    element(
-      "ul",
-      { class: "writes" },
-      writes.map((write) => writeItem(write, isNeeded(write, needed) && texts.passes_with_it)),
-      never,
-    ),
+  const items = [
+    ...writes.map((write) => writeItem(write, isNeeded(write, needed) && texts.passes_with_it)),
+    ...unsent.map((operation) => {
+      const words = element("span", {}, element("code", {}, operation), ` ${texts.unsent}`);
+      return element("li", { class: "lost" }, statusOf("lost"), words);
+    }),
+  ];
+  return section(
+    "Writes that the crash lost",
+    element("ul", { class: "writes" }, items),
     writes.length > 0 &&
       needed === null &&
-      element("p", { class: "note" }, coded(`which of them matter: \`${texts.invocation} repro --flip ${id}\``)),
-    more > 0 && element("p", { class: "note" }, `${more} more`),
-    !writes.length && element("p", { class: "note" }, texts.nothing_lost),
-    names && element("p", { class: "note" }, names),
+      note(coded(`which of them matter: \`${texts.invocation} repro --flip ${id}\``)),
+    more > 0 && note(`${more} more`),
+    !writes.length && note(texts.nothing_lost),
+    names && note(names),
   );
 }
 
@@ -127,19 +102,15 @@ function statusOf(status) {
 }
 
 function writeItem(write, more) {
-  return element(
-    "li",
-    { class: write.status },
-    statusOf(write.status),
-    element(
-      "span",
-      {},
-      coded(wordsOf(write)),
-      write.flags && element("b", {}, ` ${write.flags}`),
-      element("small", {}, ` ${placeOf(write)}, ${whenOf(write)}`),
-      more && element("strong", { class: "matters" }, `✓ ${more}`),
-    ),
+  const words = element(
+    "span",
+    {},
+    coded(wordsOf(write)),
+    write.flags && element("b", {}, ` ${write.flags}`),
+    element("small", {}, ` ${placeOf(write)}, ${whenOf(write)}`),
+    more && element("strong", { class: "matters" }, `✓ ${more}`),
   );
+  return element("li", { class: write.status }, statusOf(write.status), words);
 }
 
 /** As `is_needed` of reports/explanation/explanation_text.py. */
@@ -161,20 +132,16 @@ function whenOf({ during }) {
   return during ? `operation ${during}` : "between operations";
 }
 
-/** What was found after recovery, and beside it what may be there. Nobody knows this of what programs leave. */
-function comparison({ failure, comparison: paths, comparison_omitted: more, reference, objections }, note) {
+/** The tree after recovery beside the allowed one, which is not known for programs. */
+function comparison({ failure, comparison: paths, comparison_omitted: more, reference, objections }, referenceNote) {
   if (!failure && paths.length === 0) return false;
   const isCompared = paths.some(({ reference: lines }) => lines.length > 0);
-  const rows = paths.map(({ path, found, allowed, in_progress: later, differs, reference: theirs }) =>
-    element(
+  const rows = paths.map(({ path, found, allowed, in_progress: later, differs, reference: theirs }) => {
+    const cross = differs && element("span", { class: "cross" }, "✗ differs ");
+    return element(
       "tr",
       { class: differs && "differs" },
-      element(
-        "th",
-        { scope: "row" },
-        differs && element("span", { class: "cross" }, "✗ differs "),
-        element("code", {}, path),
-      ),
+      element("th", { scope: "row" }, cross, element("code", {}, path)),
       element("td", { "data-label": "found" }, lined(found)),
       isCompared && element("td", { "data-label": visible(`on ${reference}`) }, lined(theirs)),
       element(
@@ -183,35 +150,21 @@ function comparison({ failure, comparison: paths, comparison_omitted: more, refe
         lined(allowed),
         later.length > 0 && [element("em", {}, "or, once the operation in progress is done:"), lined(later)],
       ),
-    ),
-  );
+    );
+  });
   const left = "what all operations that had returned leave";
   const headings = isCompared
     ? ["path", "found", `on ${reference}`, `without a crash: ${left}`]
     : ["path", "found", `allowed: ${left}`];
-  return element(
-    "section",
-    {},
-    element("h3", {}, isCompared ? `After recovery: found beside ${reference}` : "After recovery: found beside allowed"),
+  const headingCells = headings.map((text) => element("th", { scope: "col" }, text));
+  const head = element("thead", {}, element("tr", {}, headingCells));
+  return section(
+    isCompared ? `After recovery: found beside ${reference}` : "After recovery: found beside allowed",
     failure && element("p", { class: "failure" }, `✗ ${failure}`),
-    rows.length > 0 &&
-      element(
-        "table",
-        { class: "comparison" },
-        element(
-          "thead",
-          {},
-          element(
-            "tr",
-            {},
-            headings.map((text) => element("th", { scope: "col" }, text)),
-          ),
-        ),
-        element("tbody", {}, rows),
-      ),
-    more > 0 && element("p", { class: "note" }, `${more} more paths`),
-    note && element("p", { class: "note" }, note),
-    objections.map((said) => element("p", { class: "failure" }, `✗ ${said}`)),
+    rows.length > 0 && element("table", { class: "comparison" }, head, element("tbody", {}, rows)),
+    more > 0 && note(`${more} more paths`),
+    referenceNote && note(referenceNote),
+    objections.map((objection) => element("p", { class: "failure" }, `✗ ${objection}`)),
   );
 }
 
@@ -221,17 +174,16 @@ function lined(lines) {
 
 function requests({ epochs, epochs_omitted: earlier }) {
   if (!earlier && epochs.every(({ writes, omitted }) => writes.length + omitted === 0)) return false;
-  const told = epochs.flatMap(({ number, ended, writes, omitted }) => [
-    element(
-      "ul",
-      { class: "writes" },
-      writes.map((write) => writeItem(write, "")),
-    ),
-    omitted > 0 && element("p", { class: "note" }, `${omitted} more writes`),
-    element("p", { class: ended === "crash" ? "end crash" : "end" }, `epoch ${number} ends: ${ended}`),
-  ]);
-  const before = earlier > 0 && element("p", { class: "note" }, `${earlier} earlier epochs`);
-  return folded("Requests up to the crash, flush by flush", element("div", {}, before, told), false);
+  const items = epochs.flatMap(({ number, ended, writes, omitted }) => {
+    const writeItems = writes.map((write) => writeItem(write, ""));
+    return [
+      element("ul", { class: "writes" }, writeItems),
+      omitted > 0 && note(`${omitted} more writes`),
+      element("p", { class: ended === "crash" ? "end crash" : "end" }, `epoch ${number} ends: ${ended}`),
+    ];
+  });
+  const before = earlier > 0 && note(`${earlier} earlier epochs`);
+  return folded("Requests up to the crash, flush by flush", element("div", {}, before, items), false);
 }
 
 /** Files to be saved. Their contents are in the links, so that nothing is fetched. */
@@ -239,20 +191,15 @@ function downloads(finding, stored, script, noScript, trace) {
   const files = [
     [`${finding.id}.ops`, "the workload", "text/plain", finding.workload_text],
     [`${finding.id}.json`, "all that the store has of the finding", "application/json", stored + "\n"],
-    ...(script.length
-      ? [
-          [
-            `${finding.id}.sh`,
-            "a shell script for any test machine; it was not run",
-            "text/x-shellscript",
-            script.join("\n") + "\n",
-          ],
-        ]
-      : []),
-    ...(trace
-      ? [[`${finding.id}.trace.json`, "when everything happened, for Perfetto", "application/json", JSON.stringify(trace)]]
-      : []),
   ];
+  if (script.length) {
+    const words = "a shell script for any test machine; it was not run";
+    files.push([`${finding.id}.sh`, words, "text/x-shellscript", script.join("\n") + "\n"]);
+  }
+  if (trace) {
+    const words = "when everything happened, for Perfetto";
+    files.push([`${finding.id}.trace.json`, words, "application/json", JSON.stringify(trace)]);
+  }
   const links = files.map(([name, words, type, text]) => {
     const href = `data:${type};charset=utf-8,${encodeURIComponent(text.toWellFormed())}`;
     return element("li", {}, element("a", { href, download: name }, name), ` ${words}`);
@@ -262,6 +209,6 @@ function downloads(finding, stored, script, noScript, trace) {
     { class: "saved" },
     element("h3", {}, "Downloads"),
     element("ul", { class: "downloads" }, links),
-    noScript && element("p", { class: "note" }, `There is no shell script: ${noScript}`),
+    noScript && note(`There is no shell script: ${noScript}`),
   );
 }
