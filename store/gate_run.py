@@ -145,7 +145,7 @@ class Failure(_Record):
         return self.verdict == "violated"
 
     @property
-    def is_of_time(self) -> bool:
+    def is_lack_of_time(self) -> bool:
         """Whether it only stands for a lack of time. What more time would show is not known."""
         lacks_time = self.message in _OF_TIME or self.message.endswith(TIME_SPENT)
         return lacks_time and not self.is_violated
@@ -266,7 +266,7 @@ class Part(PartHead):
         )
 
     @property
-    def gated(self) -> Verdict:
+    def gate_verdict(self) -> Verdict:
         """The verdict, without what the baseline accepts. A verdict that no failure explains stays.
 
         No line of the baseline accepts that something was not run.
@@ -335,7 +335,7 @@ class GateRun(RunHead):
         If there are no parts, or if the run was interrupted, it is not HOLDS.
         """
         is_open = self.interrupted or not self.parts
-        return worst([*(part.gated for part in self.parts), Verdict.UNDECIDED if is_open else Verdict.HOLDS])
+        return worst([*(part.gate_verdict for part in self.parts), Verdict.UNDECIDED if is_open else Verdict.HOLDS])
 
     def failures(self) -> Iterator[tuple[Part, Failure]]:
         """All failures with their parts: new ones first, of these what is violated first, and known upstream last."""

@@ -103,7 +103,7 @@ class BaselineLine:
 
     def accepts(self, failure: Failure, kernel: str) -> bool:
         """Whether the line accepts the failure on the kernel with this label. No line accepts a lack of time."""
-        return self.matches(failure, kernel) and self.verdict == failure.verdict and not failure.is_of_time
+        return self.matches(failure, kernel) and self.verdict == failure.verdict and not failure.is_lack_of_time
 
     def matches(self, failure: Failure, kernel: str) -> bool:
         """Whether the failure has the line's id, with any verdict, on a kernel in the line's range."""

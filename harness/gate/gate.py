@@ -143,7 +143,7 @@ def _accept(parts: Sequence[Part], baseline: Path, gate: Gate, watcher: Watcher)
     for part in parts:
         for failure in part.new:
             why = f"known upstream: {failure.upstream}" if gate.accept_upstream and failure.upstream else gate.accept
-            if why is not None and not failure.is_of_time:
+            if why is not None and not failure.is_lack_of_time:
                 reasons.setdefault(why, []).append((failure, part))
     is_whole = gate.shard == (1, 1) and not gate.names and not any(part.unfinished for part in parts)
     lines = [line for why, new in reasons.items() for line in lines_for(new, why, limited=is_whole)]

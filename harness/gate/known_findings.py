@@ -71,11 +71,6 @@ class KnownFinding:
     kernels: str
     shows: tuple[Showing, ...] = ()
 
-    def matches(self, target: str, kernel: str, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
-        """Whether a failure on a target and the kernel with this label is this finding."""
-        has_finding = target in self.targets and KernelRange.parse(self.kernels).has(kernel)
-        return has_finding and any(showing.is_shown(cause, smallest, is_held=is_held) for showing in self.shows)
-
 
 _schema = TypeAdapter(dict[str, KnownFinding])
 
@@ -94,7 +89,8 @@ def page_of(target: str, kernel: str, model: str, cause: Cause, smallest: Worklo
     if model != MODEL:
         return ""
     for name, finding in known_findings().items():
-        if finding.matches(target, kernel, cause, smallest, is_held=is_held):
+        is_possible = target in finding.targets and KernelRange.parse(finding.kernels).has(kernel)
+        if is_possible and any(showing.is_shown(cause, smallest, is_held=is_held) for showing in finding.shows):
             return f"{PAGES}/{name}.md"
     return ""
 

@@ -118,7 +118,9 @@ def with_untested_requirements(parts: Sequence[Part]) -> tuple[Part, ...]:
     what it would put to the test. Then nothing is added, so that no line of the baseline can accept it.
     """
     tested = {(*part.key[1:], name) for part in parts for name, workloads in part.tested.items() if workloads}
-    unknown = {part.key[1:] for part in parts if part.not_run or any(failure.is_of_time for failure in part.failures)}
+    unknown = {
+        part.key[1:] for part in parts if part.not_run or any(failure.is_lack_of_time for failure in part.failures)
+    }
     checked = []
     for part in parts:
         untested = [name for name in part.hold if (*part.key[1:], name) not in tested]
@@ -153,12 +155,10 @@ def _all_digests(runs: Sequence[GateRun]) -> dict[str, str]:
     found: dict[str, tuple[str, GateRun]] = {}
     required = {name: run for run in runs for name in run.digests if name.startswith(_DIGESTS_OF_ALL_SHARDS)}
     for run in runs:
-        for name, other in required.items():
-            if name not in run.digests:
-                shards = (
-                    f"shard {other.shards[0]} has {shown(name)}, and shard {run.shards[0]} does not say what it had"
-                )
-                raise ValueError(f"results of different gates: {shards}")
+        if missing := next((name for name in required if name not in run.digests), None):
+            shard, another = run.shards[0], required[missing].shards[0]
+            shards = f"shard {another} has {shown(missing)}, and shard {shard} does not say what it had"
+            raise ValueError(f"results of different gates: {shards}")
         for name, digest in run.digests.items():
             known, other = found.setdefault(name, (digest, run))
             if known != digest:

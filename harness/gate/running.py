@@ -24,19 +24,14 @@ from postcrash.harness.hunting.list_hunt import ListSelection
 from postcrash.harness.hunting.losses import headline
 from postcrash.harness.hunting.probes import Plans, Probe, joined_plan, plans_for
 from postcrash.harness.hunting.run_hunt import run_hunt
-from postcrash.model import Verdict, Workload, parse_workload, worst
+from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.properties import properties_named
-from postcrash.store.gate_run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, VerdictName, cause_id
+from postcrash.store.gate_run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, cause_id
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
 
 FINDINGS_MAX = 1000
 """The most findings of one judge on one workload. There are many, so that a known one does not hide a new one."""
-_NAMES: dict[Verdict, VerdictName] = {
-    Verdict.HOLDS: "holds",
-    Verdict.UNDECIDED: "undecided",
-    Verdict.VIOLATED: "violated",
-}
 
 
 def run_part(
@@ -67,7 +62,7 @@ def not_begun(planned: PlannedPart, why: str = NO_TIME) -> Part:
 
 def short_of_time(planned: PlannedPart, part: Part) -> Part:
     """The part after a run whose budget was cut because of the gate's time. What it lacked counts as not run."""
-    kept = tuple(failure for failure in part.failures if not failure.is_of_time)
+    kept = tuple(failure for failure in part.failures if not failure.is_lack_of_time)
     if len(kept) == len(part.failures):
         return part
     counts = {"workloads": max(part.workloads - 1, 0), "not_run": 1}
@@ -127,12 +122,11 @@ def _part(
 ) -> Part:
     violated = tuple(_violated(planned, expected, group, store) for group in result.groups.values())
     undecided = tuple(_undecided(planned, question) for question in _questions(planned, result))
-    verdicts = [Verdict.VIOLATED] * bool(violated) + [Verdict.UNDECIDED] * bool(undecided)
     counts = result.counts
     return Part(
         **_identity(planned),
         model=plan.how.model,
-        verdict=_NAMES[worst([Verdict.HOLDS, *verdicts])],
+        verdict="violated" if violated else "undecided" if undecided else "holds",
         workloads=result.run,
         not_run=result.not_run,
         states=str(counts["covered"]),

@@ -120,11 +120,11 @@ def _of_pair(old: Part | None, new: Part | None) -> Iterator[Difference]:
         part = new.model_copy(update={"kernel": f"{old.kernel} → {new.kernel}"})
     title = one_line(part.title)
     if old is None:
-        yield Difference(title, "", "+", f"part added, {part.gated.name}")
+        yield Difference(title, "", "+", f"part added, {part.gate_verdict.name}")
     elif new is None:
-        yield Difference(title, "", "-", f"part removed, {part.gated.name}")
-    elif old.gated is not new.gated:
-        yield Difference(title, "", "~", f"{old.gated.name} → {new.gated.name}")
+        yield Difference(title, "", "-", f"part removed, {part.gate_verdict.name}")
+    elif old.gate_verdict is not new.gate_verdict:
+        yield Difference(title, "", "~", f"{old.gate_verdict.name} → {new.gate_verdict.name}")
     before, after = _by_cause(old), _by_cause(new)
     for cause in before | after:
         yield from _of_cause(title, before.get(cause), after.get(cause), (old, new))

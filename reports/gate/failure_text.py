@@ -92,7 +92,7 @@ def fixed_line(line: FixedLine) -> str:
 
 def unexplained_verdict(part: Part) -> str:
     """Why the part does not hold although it has no new failure. Empty if it has one, or if it holds."""
-    if part.new or part.gated is Verdict.HOLDS:
+    if part.new or part.gate_verdict is Verdict.HOLDS:
         return ""
     not_run = [f"{plural(part.not_run, 'workload')} not run"] if part.not_run else []
     return "; ".join([*not_run, *map(one_line, part.notes)]) or "no failure says why"

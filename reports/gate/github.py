@@ -19,20 +19,22 @@ _PARTS_MAX = 10
 
 def github(run: GateRun, invocation: str = INVOCATION) -> Iterator[str]:
     """The lines, without their ends: errors, then warnings for what is undecided, then a notice for fixed lines."""
-    groups = [group for group in cause_groups(run) if group.shown.is_new]
+    groups = [group for group in cause_groups(run) if group.representative.is_new]
     room = ANNOTATIONS_MAX - bool(run.fixed)
     shown = groups if len(groups) <= room else groups[: room - 1]
     yield from (_annotation(group, invocation) for group in shown)
     if omitted := groups[len(shown) :]:
         title = plural(len(omitted), "more cause")
-        yield _command(_level(omitted[0].shown), title, "The summary of this run and its JSON have all of them.")
+        yield _command(
+            _level(omitted[0].representative), title, "The summary of this run and its JSON have all of them."
+        )
     if run.fixed:
         lines = [f"{one_line(run.baseline)} accepts failures that are not there any more:", *map(fixed_line, run.fixed)]
         yield _command("notice", f"{plural(len(run.fixed), 'known failure')} fixed", "\n".join(lines))
 
 
 def _annotation(group: CauseGroup, invocation: str) -> str:
-    shown = group.shown
+    shown = group.representative
     parts = list(group.part_lines())
     more = [f"and in {plural(len(parts) - _PARTS_MAX, 'more part')}"] if len(parts) > _PARTS_MAX else []
     lines = [headline(shown), *facts(shown), *parts[:_PARTS_MAX], *more, *commands(shown, invocation)]

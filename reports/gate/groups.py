@@ -21,7 +21,7 @@ class CauseGroup:
     places: tuple[tuple[Part, Failure], ...]
 
     @property
-    def shown(self) -> Failure:
+    def representative(self) -> Failure:
         """The failure with the smallest workload."""
         return smallest(failure for _, failure in self.places)
 
@@ -54,7 +54,8 @@ def cause_groups(run: GateRun) -> list[CauseGroup]:
         for key in keys:
             found.setdefault(key, group)
     return sorted(
-        (CauseGroup(tuple(group)) for group in groups), key=lambda group: (*importance(group.shown), -group.workloads)
+        (CauseGroup(tuple(group)) for group in groups),
+        key=lambda group: (*importance(group.representative), -group.workloads),
     )
 
 

@@ -54,7 +54,7 @@ def json_lines(run: GateRun) -> Iterator[str]:
     yield RunLine.model_validate(head).model_dump_json()
     for part in run.parts:
         head = {name: getattr(part, name) for name in PartHead.model_fields}
-        yield PartLine.model_validate({**head, "gated": part.gated.name.lower()}).model_dump_json()
+        yield PartLine.model_validate({**head, "gated": part.gate_verdict.name.lower()}).model_dump_json()
         place = {"part": part.name, "target": part.target, "kernel": part.kernel, "model": part.model}
         for failure in part.failures:
             yield FailureLine.model_validate({**dict(failure), **place}).model_dump_json()

@@ -38,10 +38,12 @@ _COVERED = ("workloads", "crash states", "recoveries")
 def markdown(run: GateRun, invocation: str = INVOCATION) -> str:
     """The text, in GitHub's Markdown. Its first line has the verdict and the counts."""
     groups = cause_groups(run)
-    violated = [group for group in groups if group.shown.sort == "violated" and not group.shown.is_upstream]
-    upstream = [group for group in groups if group.shown.is_upstream]
-    undecided = [group for group in groups if group.shown.sort == "undecided"]
-    known = [group for group in groups if group.shown.sort == "known"]
+    violated = [
+        group for group in groups if group.representative.sort == "violated" and not group.representative.is_upstream
+    ]
+    upstream = [group for group in groups if group.representative.is_upstream]
+    undecided = [group for group in groups if group.representative.sort == "undecided"]
+    known = [group for group in groups if group.representative.sort == "known"]
     unexplained = [
         [f"- {_short(part.title)}: {_short(reason)}"] for part in run.parts if (reason := unexplained_verdict(part))
     ]
@@ -68,7 +70,7 @@ def _row(part: Part) -> str:
     place = [cut(word, _NAME_MAX) for word in (part.name, part.target, part.kernel, part.model)]
     sorts = [grouped(counts[sort]) for sort in ("violated", "undecided", "known")]
     numbers = [grouped(part.workloads), counted(int(part.states)), grouped(part.recoveries)]
-    return markdown_row([*place, f"{part.gated.symbol} {part.gated.name}", *sorts, *numbers])
+    return markdown_row([*place, f"{part.gate_verdict.symbol} {part.gate_verdict.name}", *sorts, *numbers])
 
 
 def _section(title: str, items: Sequence[Sequence[str]], *, is_folded: bool = False) -> Iterator[str]:
@@ -88,7 +90,7 @@ def _omitted(count: int) -> Iterator[str]:
 
 def _details(group: CauseGroup, invocation: str) -> list[str]:
     """A new failure with its smallest workload, and the commands that show more of it."""
-    shown = group.shown
+    shown = group.representative
     name = f", {_short(shown.name)}" if shown.name else ""
     shell = "\n".join(commands(shown, invocation))
     return [
@@ -114,8 +116,8 @@ def _parts(group: CauseGroup) -> Iterator[str]:
 
 
 def _summary(group: CauseGroup) -> list[str]:
-    lines = [*(f"- {_short(fact)}" for fact in facts(group.shown)), *_parts(group)]
-    return [f"- {_short(headline(group.shown))}", *(f"  {line}" for line in lines)]
+    lines = [*(f"- {_short(fact)}" for fact in facts(group.representative)), *_parts(group)]
+    return [f"- {_short(headline(group.representative))}", *(f"  {line}" for line in lines)]
 
 
 def _fenced(text: str, language: str) -> Iterator[str]:

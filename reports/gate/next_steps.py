@@ -35,7 +35,7 @@ def next_steps(run: GateRun, invocation: str = INVOCATION) -> Iterator[str]:
         kinds = {part.kind for part in run.parts}
         missing = [words for kind, words in _KINDS.items() if kind not in kinds]
         yield f"not in this gate: {', '.join(missing) or 'random workloads beyond these'} (docs/gate.md)"
-    violated = [group.shown for group in cause_groups(run) if group.shown.sort == "violated"]
+    violated = [group.representative for group in cause_groups(run) if group.representative.sort == "violated"]
     findings = [failure.finding for failure in violated if failure.finding]
     if findings:
         yield "next, to see how the first failure comes about, and to report it:"

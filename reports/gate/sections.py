@@ -69,7 +69,7 @@ def _items(part: Part, invocation: str) -> Iterator[Item]:
             yield Item(one_line(judge), status, reason)
     yield from (_failure(failure, invocation) for failure in part.failures)
     if reason := unexplained_verdict(part):
-        yield Item("verdict", "violated" if part.gated is Verdict.VIOLATED else "undecided", reason, reason)
+        yield Item("verdict", "violated" if part.gate_verdict is Verdict.VIOLATED else "undecided", reason, reason)
 
 
 def _failure(failure: Failure, invocation: str) -> Item:

@@ -23,15 +23,15 @@ from postcrash.store.gate_run import GateRun, Part
 def print_gate(run: GateRun, console: Console, invocation: str = INVOCATION) -> None:
     """Prints violations, undecided and known failures, a line for each part, the verdict, and the next steps."""
     groups = cause_groups(run)
-    violated = [group for group in groups if group.shown.sort == "violated"]
+    violated = [group for group in groups if group.representative.sort == "violated"]
     for number, group in enumerate(violated, 1):
         _print_violated(number, group, console, invocation)
     if violated:
         console.rule()
     for group in groups:
-        if group.shown.sort != "violated":
-            _print(headline(group.shown), console)
-            for line in (*facts(group.shown), *(f"in {line}" for line in group.part_lines())):
+        if group.representative.sort != "violated":
+            _print(headline(group.representative), console)
+            for line in (*facts(group.representative), *(f"in {line}" for line in group.part_lines())):
                 _print(f"    {line}", console)
     for fixed in run.fixed:
         _print(f"fixed: {fixed_line(fixed)}", console)
@@ -44,7 +44,7 @@ def print_gate(run: GateRun, console: Console, invocation: str = INVOCATION) -> 
 
 
 def _print_violated(number: int, group: CauseGroup, console: Console, invocation: str) -> None:
-    shown = group.shown
+    shown = group.representative
     title = f" · {_inert(one_line(shown.judge))} · {plural(group.workloads, 'workload')}"
     console.rule(Text.assemble((str(number), "red"), title))
     name = f" {one_line(shown.name)}" if shown.name else ""
@@ -79,7 +79,7 @@ def _part_line(part: Part) -> str:
         *(f"{count} {what}" for what, count in counts.items() if count),
         *filter(None, [unexplained_verdict(part)]),
     ]
-    return f"{part.gated.symbol} {one_line(part.title)}: {', '.join(details)}"
+    return f"{part.gate_verdict.symbol} {one_line(part.title)}: {', '.join(details)}"
 
 
 def _print(line: str, console: Console) -> None:

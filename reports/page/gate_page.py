@@ -102,7 +102,7 @@ def _square(part: Part | None) -> Square | None:
         return None
     more = len(part.notes) - NOTES_MAX
     return Square(
-        standing="known" if part.failures and part.gated is Verdict.HOLDS else _STANDINGS[part.gated],
+        standing="known" if part.failures and part.gate_verdict is Verdict.HOLDS else _STANDINGS[part.gate_verdict],
         evidence=tuple(_evidence(part)),
         marks=f" {len(part.failures)}" if part.failures else "",
         entries=tuple(_entries(part)),
@@ -124,7 +124,7 @@ def _entries(part: Part) -> Iterator[ReportEntry]:
     yield from (_entry(failure, part) for failure in part.failures)
     if reason := unexplained_verdict(part):
         yield ReportEntry(
-            _STANDINGS[part.gated], (), part.target, _column(part).kernel, reason, facts=(("part", part.name),)
+            _STANDINGS[part.gate_verdict], (), part.target, _column(part).kernel, reason, facts=(("part", part.name),)
         )
 
 

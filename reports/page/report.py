@@ -109,10 +109,9 @@ class HeatMap:
         return len({column.kernel for column in self.columns}) > 1
 
     @property
-    def standings(self) -> tuple[str, ...]:
-        """The standings that occur, the worst first."""
-        found = {square.standing for row in self.rows for square in row.squares if square is not None}
-        return tuple(standing for standing in SIGNS if standing in found)
+    def squares(self) -> tuple[Square, ...]:
+        """All squares, row by row."""
+        return tuple(square for row in self.rows for square in row.squares if square is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +146,7 @@ class Report:
     @property
     def entries(self) -> tuple[ReportEntry, ...]:
         """All entries, the worst first."""
-        squares = (square for row in self.heat_map.rows for square in row.squares if square is not None)
-        found = dict.fromkeys([*(entry for square in squares for entry in square.entries), *self.others])
+        found = dict.fromkeys([*(entry for square in self.heat_map.squares for entry in square.entries), *self.others])
         order = list(SIGNS)
         return tuple(sorted(found, key=lambda entry: order.index(entry.standing)))
 
@@ -171,7 +169,7 @@ class Report:
     @property
     def standings(self) -> tuple[str, ...]:
         """The standings of squares and entries, the worst first."""
-        found = {*self.heat_map.standings, *(entry.standing for entry in self.entries)}
+        found = {square.standing for square in self.heat_map.squares} | {entry.standing for entry in self.entries}
         return tuple(standing for standing in SIGNS if standing in found)
 
 

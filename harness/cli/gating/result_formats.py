@@ -85,7 +85,9 @@ class ResultFiles:
 
         Raises InfrastructureError.
         """
-        keep_last(session.store, [group.shown.finding for group in cause_groups(run) if group.shown.finding])
+        keep_last(
+            session.store, [group.representative.finding for group in cause_groups(run) if group.representative.finding]
+        )
         for name, file in self.files.items():
             write_text(file, _FORMATS[name][0](run, session))
         if "-" in self.files.values():

@@ -16,7 +16,7 @@ RECOVERIES_SPENT = "the recoveries of the budget are spent"
 
 
 def test_a_new_failure_decides(mixed: GateRun) -> None:
-    verdicts = [part.gated for part in mixed.parts]
+    verdicts = [part.gate_verdict for part in mixed.parts]
     assert verdicts == [Verdict.VIOLATED, Verdict.VIOLATED, Verdict.HOLDS, Verdict.HOLDS]
     assert mixed.verdict is Verdict.VIOLATED
     counts = mixed.counts()
@@ -38,9 +38,9 @@ def test_nothing_is_undecided(make_run: MakeRun) -> None:
 
 def test_what_is_known_explains_only_its_own_verdict(make_part: MakePart, make_undecided: MakeFailure) -> None:
     known = make_undecided(known="too large")
-    assert make_part(verdict="undecided", failures=(known,)).gated is Verdict.HOLDS
-    assert make_part(verdict="violated", failures=(known,)).gated is Verdict.VIOLATED
-    assert make_part(verdict="undecided").gated is Verdict.UNDECIDED
+    assert make_part(verdict="undecided", failures=(known,)).gate_verdict is Verdict.HOLDS
+    assert make_part(verdict="violated", failures=(known,)).gate_verdict is Verdict.VIOLATED
+    assert make_part(verdict="undecided").gate_verdict is Verdict.UNDECIDED
 
 
 def test_what_varies(make_failure: MakeFailure) -> None:
@@ -71,13 +71,13 @@ def test_a_failure_that_only_an_earlier_round_showed_says_so(make_failure: MakeF
     ],
 )
 def test_what_says_that_there_was_no_time(make_undecided: MakeFailure, message: str) -> None:
-    assert make_undecided(message=message).is_of_time
-    assert not make_undecided(message=message, verdict="violated").is_of_time
+    assert make_undecided(message=message).is_lack_of_time
+    assert not make_undecided(message=message, verdict="violated").is_lack_of_time
 
 
 def test_spent_recoveries_are_no_lack_of_time(make_undecided: MakeFailure) -> None:
     """A budget of so many recoveries is spent at the same crash state on each machine."""
-    assert not make_undecided(message=f"crash interval N: N of N crash states; {RECOVERIES_SPENT}").is_of_time
+    assert not make_undecided(message=f"crash interval N: N of N crash states; {RECOVERIES_SPENT}").is_lack_of_time
 
 
 @pytest.mark.parametrize("reason", [TIME_SPENT, RECOVERIES_SPENT])

@@ -59,7 +59,7 @@ def test_a_line_accepts_a_failure_by_its_cause_or_by_its_finding(tmp_path: Path)
     for id in (CAUSE, FINDING, "f-" + "1" * 16):
         lines = load_baseline(baseline(tmp_path, f"# a comment\n\n{id} violated 6.1 # because\n"))
         (known,) = compared_with(lines, [part(failure(found="f-" + "1" * 16))])
-        assert (known.failures[0].known, known.gated, known.verdict) == ("because", Verdict.HOLDS, "violated")
+        assert (known.failures[0].known, known.gate_verdict, known.verdict) == ("because", Verdict.HOLDS, "violated")
 
 
 @pytest.mark.parametrize("line", [f"{OTHER} violated *", f"{CAUSE} undecided *", f"{CAUSE} violated 7.2"])
@@ -67,14 +67,14 @@ def test_nothing_hides_behind_another_line(tmp_path: Path, line: str) -> None:
     """Not behind one of another cause, another verdict, or another kernel."""
     lines = load_baseline(baseline(tmp_path, f"{line} # because\n"))
     (told,) = compared_with(lines, [part(failure())])
-    assert (told.failures[0].known, told.gated) == (None, Verdict.VIOLATED)
+    assert (told.failures[0].known, told.gate_verdict) == (None, Verdict.VIOLATED)
 
 
 def test_a_new_failure_beside_a_known_one(tmp_path: Path) -> None:
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} violated * # because\n"))
     (told,) = compared_with(lines, [part(failure(), failure(cause=OTHER))])
     assert [each.cause for each in told.new] == [OTHER]
-    assert told.gated is Verdict.VIOLATED
+    assert told.gate_verdict is Verdict.VIOLATED
 
 
 PLACE = Sighting("small", "ext4-current", "cache", "6.1", "")
@@ -234,7 +234,7 @@ def test_a_known_failure_that_spreads_is_new(tmp_path: Path) -> None:
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} violated 6.1 <=3 # because\n"))
     (known,) = compared_with(lines, [part(failure(workloads=3))])
     (grown,) = compared_with(lines, [part(failure(workloads=4))])
-    assert (known.gated, grown.gated) == (Verdict.HOLDS, Verdict.VIOLATED)
+    assert (known.gate_verdict, grown.gate_verdict) == (Verdict.HOLDS, Verdict.VIOLATED)
     assert grown.failures[0].growth == "known in at most 3 workloads (because), and now in 4"
     assert unseen_lines(lines, [grown], lambda id: [PLACE]) == ()
 
@@ -246,7 +246,7 @@ def test_of_several_lines_the_one_that_accepts_most_counts(tmp_path: Path) -> No
         )
     )
     (told,) = compared_with(lines, [part(failure(workloads=900))])
-    assert (told.failures[0].known, told.gated) == ("all", Verdict.HOLDS)
+    assert (told.failures[0].known, told.gate_verdict) == ("all", Verdict.HOLDS)
 
 
 def test_to_accept_again_what_has_spread_changes_its_line(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_what_could_not_be_decided_is_accepted_in_as_many_workloads_only(tmp_pat
         ("big", 300, Verdict.UNDECIDED),
     ):
         (told,) = compared_with(lines, [part(failure(**undecided, workloads=count), name=name)])
-        assert told.gated is verdict
+        assert told.gate_verdict is verdict
 
 
 def test_lines_of_another_system_end_with_two_characters(tmp_path: Path) -> None:
@@ -299,15 +299,15 @@ def test_no_line_accepts_that_there_was_no_time(tmp_path: Path, message: str) ->
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} undecided * # the first run had a second\n"))
     left_out = failure(verdict="undecided", judge="", message=message, finding="")
     (told,) = compared_with(lines, [part(left_out, not_run=7)])
-    assert (told.failures[0].known, told.gated) == (None, Verdict.UNDECIDED)
-    assert part(failure(verdict="undecided", known="known"), not_run=3).gated is Verdict.UNDECIDED
+    assert (told.failures[0].known, told.gate_verdict) == (None, Verdict.UNDECIDED)
+    assert part(failure(verdict="undecided", known="known"), not_run=3).gate_verdict is Verdict.UNDECIDED
 
 
 def test_a_line_accepts_that_the_recoveries_of_a_budget_are_spent(tmp_path: Path) -> None:
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} undecided * # 200 are enough here\n"))
     message = "crash interval N: N of N crash states; the recoveries of the budget are spent"
     (told,) = compared_with(lines, [part(failure(verdict="undecided", message=message, finding=""))])
-    assert (told.failures[0].known, told.gated) == ("200 are enough here", Verdict.HOLDS)
+    assert (told.failures[0].known, told.gate_verdict) == ("200 are enough here", Verdict.HOLDS)
 
 
 def test_the_record_says_what_is_accepted_of_what_must_hold(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_line_about_the_finding_that_the_gate_shows_is_about_the_failure(
 
     monkeypatch.setattr(module, "FollowUp", Minimizes)
     (told,) = run(part(failure())).parts
-    assert (told.failures[0].finding, told.gated) == (smallest, Verdict.VIOLATED)
+    assert (told.failures[0].finding, told.gate_verdict) == (smallest, Verdict.VIOLATED)
     (tmp_path / KNOWN).write_text(f"{smallest} violated * # as the gate names it\n")
     assert run(part(failure())).verdict is Verdict.HOLDS
 

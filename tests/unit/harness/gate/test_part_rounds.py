@@ -194,7 +194,7 @@ def test_an_application_whose_budget_was_cut_had_no_time(
     assert asked == ([8, 8] if is_cut else [3])
     assert done.not_run == (1 if is_cut else 0)
     assert {each.message for each in done.failures} == {other.message, NO_TIME if is_cut else reason}
-    assert [each.is_of_time for each in done.failures if each.cause != OTHER] == [True]
+    assert [each.is_lack_of_time for each in done.failures if each.cause != OTHER] == [True]
 
 
 def test_an_application_that_was_cut_short_begins_anew_in_the_time_that_others_leave(
@@ -238,7 +238,7 @@ def test_a_part_that_cannot_be_run_does_not_keep_the_others_from_it(monkeypatch:
     monkeypatch.setattr(module, "run_part", run_part)
     monkeypatch.setattr(module, "not_begun", lambda planned, why="": part(name=planned.key[0], not_run=1, notes=(why,)))
     broken, other = pretence.runner(None).run(pretence.planned, pretence.planned)
-    assert (broken.notes, broken.gated) == (("it could not be run: two guests were lost",), Verdict.UNDECIDED)
+    assert (broken.notes, broken.gate_verdict) == (("it could not be run: two guests were lost",), Verdict.UNDECIDED)
     assert (other.not_run, pretence.turns, pretence.finished) == (0, ["a", "b", "a"], ["b"])
 
 

@@ -12,7 +12,7 @@ MakeRun = Callable[..., GateRun]
 
 def test_a_cause_is_one_group_over_all_parts(mixed: GateRun) -> None:
     groups = cause_groups(mixed)
-    assert [(group.shown.sort, len(group.places), group.workloads) for group in groups] == [
+    assert [(group.representative.sort, len(group.places), group.workloads) for group in groups] == [
         ("violated", 2, 15),
         ("undecided", 1, 2),
         ("known", 1, 12),
@@ -42,7 +42,7 @@ def test_what_is_known_in_one_part_is_new_in_another(
 ) -> None:
     known = make_part(verdict="violated", failures=(make_failure(known="bug 7"),))
     other = make_part(verdict="violated", target="xfs", failures=(make_failure(),))
-    assert [group.shown.known for group in cause_groups(make_run(known, other))] == [None, "bug 7"]
+    assert [group.representative.known for group in cause_groups(make_run(known, other))] == [None, "bug 7"]
 
 
 def test_a_part_is_told_once_with_all_findings(
@@ -66,5 +66,5 @@ def test_the_smallest_workload_is_shown_and_the_most_frequent_cause_comes_first(
         make_part(verdict="violated", target="xfs", failures=(small,)),
     )
     frequent, other = cause_groups(run)
-    assert (frequent.shown, frequent.workloads) == (small, 24)
-    assert other.shown == rare
+    assert (frequent.representative, frequent.workloads) == (small, 24)
+    assert other.representative == rare

@@ -105,7 +105,7 @@ def test_no_message_makes_a_failure_pass(
 @pytest.mark.parametrize("which", ["mixed", "hostile", "green"])
 def test_a_part_is_ok_if_it_holds(which: str, request: pytest.FixtureRequest) -> None:
     run: GateRun = request.getfixturevalue(which)
-    assert [result.ok for result in results(ktap(run))] == [part.gated is Verdict.HOLDS for part in run.parts]
+    assert [result.ok for result in results(ktap(run))] == [part.gate_verdict is Verdict.HOLDS for part in run.parts]
 
 
 def test_a_part_of_which_nothing_was_put_to_the_test_is_skipped(make_run: MakeRun, make_part: MakePart) -> None:

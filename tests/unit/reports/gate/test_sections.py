@@ -74,7 +74,7 @@ def test_a_section_is_green_if_and_only_if_its_part_holds(
         failures=failures,
     )
     (section,) = sections(GateRun(version="1", started="", seconds=0, file="f", parts=(part,)))
-    assert section.is_failed == (part.gated is not Verdict.HOLDS)
+    assert section.is_failed == (part.gate_verdict is not Verdict.HOLDS)
 
 
 def test_what_holds_in_a_run_that_was_interrupted_is_not_all_green(make_run: MakeRun, make_part: MakePart) -> None:
