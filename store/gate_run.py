@@ -1,4 +1,4 @@
-"""The result of a gate: its parts, what failed in them, and what of this was known before.
+"""The result of a gate: its parts, their failures, and which of these were known before.
 
 A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
 """
@@ -20,9 +20,9 @@ FORMAT: Literal["postcrash gate 3"] = "postcrash gate 3"
 TEXT_MAX = 100_000
 """The longest text in a result, in characters."""
 NO_TIME = "there was no time for all workloads"
-"""The message of the failure that stands for what the gate had no time for."""
+"""The message of the failure that stands for workloads without time."""
 INTERRUPTED = "the run was interrupted"
-"""The message of the failure that stands for what was not run because the user interrupted the gate."""
+"""The message of the failure that stands for workloads that the user's interrupt kept from being run."""
 TIME_SPENT = "the time of the budget is spent"
 """How the message ends if crash states were left out for lack of time: recorders/crashdisk/src/jobs/budget.rs says so.
 
@@ -38,7 +38,7 @@ ITEMS_MAX = 100_000
 
 
 def _fitting(value: object, info: ValidationInfo) -> object:
-    """Text as UTF-8 can have it, and cut off if it is too long. What is read from a file stays as it is.
+    """Makes text valid UTF-8 and cuts it if it is too long. Values that are read from a file stay as they are.
 
     A name of a file that is not UTF-8 has bytes that UTF-8 cannot have. A workload can have megabytes.
     """
@@ -338,7 +338,7 @@ class GateRun(RunHead):
         return worst([*(part.gate_verdict for part in self.parts), Verdict.UNDECIDED if is_open else Verdict.HOLDS])
 
     def failures(self) -> Iterator[tuple[Part, Failure]]:
-        """All failures with their parts: new ones first, of these what is violated first, and known upstream last."""
+        """All failures with their parts, sorted by `importance`."""
         pairs = [(part, failure) for part in self.parts for failure in part.failures]
         yield from sorted(pairs, key=lambda pair: importance(pair[1]))
 

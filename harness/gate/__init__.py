@@ -1,1 +1,1 @@
-"""A gate: everything that must hold before a change goes in, in one file, with what is known to fail."""
+"""A gate: the configuration, its parts, known failures, and the verdict on a change."""

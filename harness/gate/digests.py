@@ -35,7 +35,7 @@ def digests_of(
 
 
 def _of_target(session: Session, target: Target, role: str = "", *, is_run: bool = True) -> Iterator[tuple[str, str]]:
-    """The target and, if it is run, what its base image is made of. Its other programs are in the kernel's guests."""
+    """The target and, if it is run, the origin of its base image. Its other programs are in the kernel's guests."""
     yield f"target {target.name}{role}", target.digest()
     if is_run:
         yield f"base image of {target.name}{role}", session.base_origin(target)

@@ -1,4 +1,4 @@
-"""What a store keeps of earlier runs of gates: the parts that lacked time, and where failures were seen."""
+"""Records of earlier runs of gates in a store: the parts that lacked time, and the places of failures."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Makes the initial configuration of a gate, for what this machine has."""
+"""Makes the initial configuration of a gate from the targets, kernels and workloads of this machine."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from postcrash.store.gate_run import series_of
 from postcrash.targets import Target
 
 TARGETS_TRIED = ("ext4-current", "btrfs", "xfs")
-"""The file names those of these targets that this machine has. Stock kernels show few failures on them that are new."""
+"""The targets of the file, as far as this machine has them. Stock kernels show few new failures on them."""
 KNOWN_FILE = "postcrash-known.txt"
 """The file with known failures."""
 STOCKED_MAX = 2

@@ -148,7 +148,7 @@ def _check_same_gate(runs: Sequence[GateRun]) -> None:
 
 
 def _all_digests(runs: Sequence[GateRun]) -> dict[str, str]:
-    """What all runs rest on. Raises ValueError if two of them rest on different things of one name.
+    """The digests of all runs. Raises ValueError if two runs have different digests of one name.
 
     Some runs lack targets and kernels that no workload of theirs needed. Each has postcrash and all files.
     """

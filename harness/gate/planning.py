@@ -259,7 +259,7 @@ class Planner:
 
 
 def _section_digest(gate: GateFile, section: PartSection, workloads: AnySelection) -> str:
-    """A digest of what a section runs and expects. A line of the baseline is fixed only where this is the same.
+    """A digest of a section's workloads and expectations. A line of the baseline is fixed only where it is the same.
 
     Targets, kernels and device models are not in it, because they have places of their own in a part. Neither is the
     budget: what it does not cover is undecided. The content of files counts, their paths do not.

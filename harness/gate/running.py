@@ -61,7 +61,7 @@ def not_begun(planned: PlannedPart, why: str = NO_TIME) -> Part:
 
 
 def short_of_time(planned: PlannedPart, part: Part) -> Part:
-    """The part after a run whose budget was cut because of the gate's time. What it lacked counts as not run."""
+    """The part after a run whose budget was cut because of the gate's time. The rest counts as not run."""
     kept = tuple(failure for failure in part.failures if not failure.is_lack_of_time)
     if len(kept) == len(part.failures):
         return part
@@ -145,7 +145,7 @@ def _part(
 
 
 def _questions(planned: PlannedPart, result: HuntResult) -> Iterator[OpenQuestion]:
-    """What could not be decided. Operations that the file system lacks are among it if a corpus needs them."""
+    """The open questions. Operations that the file system lacks are open questions if a corpus needs them."""
     yield from result.open_questions()
     for reason, count in result.refused.items():
         yield _question(f"could not be run: {reason}", count)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from postcrash.reports.page.report import HeatMap, Square, TableColumn, TableRow
 
 ACROSS_MAX = 20
-"""So many places stand beside each other however few rows there are."""
+"""This many places are across, however few rows there are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Commands of a gate, and what it is part of."""
+"""Commands that make, run, merge and compare gates, and bisect with them."""

@@ -1,4 +1,4 @@
-"""`postcrash bisect-run`: what `git bisect run` calls."""
+"""`postcrash bisect-run`, the program for `git bisect run`."""
 
 import subprocess
 import sys

@@ -58,7 +58,7 @@ _FORMATS: dict[str, tuple[Callable[[GateRun, Session], str], str]] = {
     "markdown": (lambda run, session: markdown(run, session.invocation), "Write a summary in Markdown"),
     "html": (_html, "Write the report, one page with the stories of the findings in the store"),
 }
-"""For each format, what makes it, and the help of its option."""
+"""The writer of each format, and the help of its option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ResultFiles:
     github: bool
 
     def check(self) -> None:
-        """Raise UsageError if more than one format would go to standard output, where nobody could tell them apart."""
+        """Raise UsageError if more than one format would go to standard output."""
         names = [name for name, file in self.files.items() if file == "-"]
         names += ["github"] * (self.github and bool(names))
         if len(names) > 1:
