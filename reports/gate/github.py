@@ -35,9 +35,7 @@ def github(run: GateRun, invocation: str = INVOCATION) -> Iterator[str]:
 
 def _annotation(group: CauseGroup, invocation: str) -> str:
     shown = group.representative
-    parts = list(group.part_lines())
-    more = [f"and in {plural(len(parts) - _PARTS_MAX, 'more part')}"] if len(parts) > _PARTS_MAX else []
-    lines = [headline(shown), *facts(shown), *parts[:_PARTS_MAX], *more, *commands(shown, invocation)]
+    lines = [headline(shown), *facts(shown), *group.part_lines(_PARTS_MAX), *commands(shown, invocation)]
     return _command(_level(shown), headline(shown), "\n".join(lines))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from postcrash.model.numbers import plural
 from postcrash.model.text import one_line
@@ -30,15 +31,20 @@ class CauseGroup:
         """The number of workloads that fail, in all parts."""
         return sum(failure.workloads for _, failure in self.places)
 
-    def part_lines(self) -> Iterator[str]:
-        """A line for each part: `8 workloads of small on ext4-current, UML 6.1.176: f-0123456789abcdef`."""
+    def part_lines(self, most: int | None = None) -> Iterator[str]:
+        """A line for each of at most `most` parts: `8 workloads of small on xfs, UML 6.1.176: f-0123456789abcdef`.
+
+        One more line has the number of the other parts.
+        """
         parts: dict[str, list[Failure]] = {}
         for part, failure in self.places:
             parts.setdefault(one_line(part.title), []).append(failure)
-        for title, failures in parts.items():
+        for title, failures in islice(parts.items(), most):
             count = sum(failure.workloads for failure in failures)
             findings = ", ".join(dict.fromkeys(failure.finding for failure in failures if failure.finding))
             yield f"{plural(count, 'workload')} of {title}{f': {findings}' if findings else ''}"
+        if most is not None and len(parts) > most:
+            yield f"and in {plural(len(parts) - most, 'more part')}"
 
 
 def cause_groups(run: GateRun) -> list[CauseGroup]:

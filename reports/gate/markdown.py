@@ -97,8 +97,7 @@ def _details(group: CauseGroup, invocation: str) -> list[str]:
         f"### {_short(headline(shown))}",
         "",
         *([f"- {_short(shown.loss)}"] if shown.loss else []),
-        *(f"- {_short(fact)}" for fact in facts(shown)),
-        *_parts(group),
+        *(f"- {_short(fact)}" for fact in (*facts(shown), *group.part_lines(_PARTS_MAX))),
         "",
         f"The smallest workload{name}:",
         "",
@@ -108,16 +107,9 @@ def _details(group: CauseGroup, invocation: str) -> list[str]:
     ]
 
 
-def _parts(group: CauseGroup) -> Iterator[str]:
-    lines = list(group.part_lines())
-    yield from (f"- {_short(line)}" for line in lines[:_PARTS_MAX])
-    if len(lines) > _PARTS_MAX:
-        yield f"- and in {plural(len(lines) - _PARTS_MAX, 'more part')}"
-
-
 def _summary(group: CauseGroup) -> list[str]:
-    lines = [*(f"- {_short(fact)}" for fact in facts(group.representative)), *_parts(group)]
-    return [f"- {_short(headline(group.representative))}", *(f"  {line}" for line in lines)]
+    details = (*facts(group.representative), *group.part_lines(_PARTS_MAX))
+    return [f"- {_short(headline(group.representative))}", *(f"  - {_short(detail)}" for detail in details)]
 
 
 def _fenced(text: str, language: str) -> Iterator[str]:
