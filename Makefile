@@ -1,11 +1,11 @@
 # make table   characterise the file systems and write the table of what a crash can do to them
 # make test    every test, in a guest too
 # make test-full   the tests with what takes long: recorders on every target, more examples, an hour
-# make needs   needs times gives (docs/needs-and-gives.md): some hours; ARGS=--resume goes on after an interruption
+# make needs   needs times gives (docs/results/needs-and-gives.md): some hours; ARGS=--resume goes on after an interruption
 # make fuzz    ten minutes of damaged inputs for each reader of files and messages (docs/fuzzing.md)
 # make bench   the benchmarks
-# make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
-# make remedies   kernels in which our findings are mended: what is left (docs/remedies.md)
+# make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/results/mutants.md)
+# make remedies   kernels in which our findings are mended: what is left (docs/results/remedies.md)
 # make dist    the wheel and the source archive, in dist/ (docs/releasing.md)
 # make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
 # make clean   removes what was built, not the results
@@ -25,7 +25,7 @@ table: setup
 # An application that is unsafe somewhere is an answer as well.
 needs: setup
 	@$(VENV)/bin/postcrash needs published --folders 300 --sets 4 --budget 2000,60s --target $(NEEDS_TARGETS) \
-		--markdown docs/needs-and-gives.md $(ARGS) || [ $$? -eq 1 ]
+		--markdown docs/results/needs-and-gives.md $(ARGS) || [ $$? -eq 1 ]
 
 # Rust comes first, because tests in guests copy what it has built. Then what needs no guest runs beside what does.
 test: setup
@@ -45,7 +45,7 @@ fuzz: setup
 bench: setup
 	$(VENV)/bin/python bench/run.py $(ARGS)
 	@$(VENV)/bin/python -c "import matplotlib" 2>/dev/null || $(VENV)/bin/pip install --quiet "matplotlib>=3.8"
-	$(VENV)/bin/python bench/growth.py --plot docs/growth.svg
+	$(VENV)/bin/python bench/growth.py --plot docs/results/growth.svg
 	$(VENV)/bin/python bench/scale.py
 	$(VENV)/bin/python bench/hunt.py
 	$(VENV)/bin/python bench/checks.py
