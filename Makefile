@@ -7,16 +7,20 @@
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/results/mutants.md)
 # make remedies   kernels in which our findings are mended: what is left (docs/results/remedies.md)
 # make dist    the wheel and the source archive, in dist/ (docs/releasing.md)
-# make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
+# make docs    the pages as a site, in build/site; dead links are errors
+# make lock    requirements.lock: the versions and hashes of the Python packages
+# make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first. LOCKED=1 takes the
+#              Python packages of requirements.lock, which is of Python 3.11: other versions and mirrors may lack some of them
 # make clean   removes what was built, not the results
 #
 # ARGS="…" adds arguments to the command.
 
 VENV := .venv
 ARGS :=
+LOCKED :=
 NEEDS_TARGETS := ext3-ordered,ext3-writeback,ext3-journal,ext4-original,ext4-current,ext4-writeback,ext4-journal,btrfs,xfs,f2fs,xsyncfs
 
-.PHONY: table needs test test-full fuzz bench mutants remedies dist setup clean
+.PHONY: table needs test test-full fuzz bench mutants remedies dist docs lock setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
@@ -59,8 +63,14 @@ remedies: setup
 dist: setup
 	tools/dist
 
+docs: setup
+	tools/docs
+
+lock: setup
+	tools/lock
+
 setup:
-	@tools/setup all
+	@POSTCRASH_LOCKED=$(LOCKED) tools/setup all
 
 clean:
 	rm -rf .setup .venv .tox target build dist man postcrash/_bin postcrash/_core*.so *.egg-info

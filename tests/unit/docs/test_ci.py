@@ -13,7 +13,8 @@ from postcrash.harness.cli.main import cli
 
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
 SCHEMAS = {
     "github.yml": ["--builtin-schema", "vendor.github-workflows"],
     "gitlab.yml": ["--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci"],
@@ -28,6 +29,11 @@ def checked(file: Path, schema: list[str]) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_file_follows_the_schema(name: str) -> None:
     done = checked(DOCS / "ci" / name, SCHEMAS[name])
+    assert done.returncode == 0, done.stdout
+
+
+def test_our_own_workflow_follows_the_schema() -> None:
+    done = checked(ROOT / ".github/workflows/ci.yml", SCHEMAS["github.yml"])
     assert done.returncode == 0, done.stdout
 
 
