@@ -1,6 +1,6 @@
-"""Try every mount option and feature of mkfs on some kernels, and write docs/mount-options.md.
+"""Try every mount option and feature of mkfs on some kernels, and write docs/results/mount-options.md.
 
-python bench/mount_options.py --kernel 6.1,7.2 --out docs/mount-options.md
+python bench/mount_options.py --kernel 6.1,7.2 --out docs/results/mount-options.md
 """
 
 import argparse
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", default="6.1,7.2", help="names of `postcrash kernels list`, or versions")
     parser.add_argument("--only", default="", help="options whose label has this text; nothing is written")
-    parser.add_argument("--out", type=Path, default=Path("docs/mount-options.md"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results/mount-options.md"))
     chosen = parser.parse_args()
     listed = listed_options()
     options = [option for option in all_options(listed) if chosen.only in f"{option.fstype} {option.label}"]

@@ -1,6 +1,6 @@
 """What external synchrony costs: workloads on ext4, asynchronous, under xsync, synchronous and in memory, by turns.
 
-    python bench/xsync.py --rounds 3 --json figures.json --plot docs/xsync-performance.svg
+    python bench/xsync.py --rounds 3 --json figures.json --plot docs/results/xsync-performance.svg
 
 It needs root, and Debian's postmark, postgresql, apache2-bin, wrk, iproute2, gcc and make. A ratio is to
 the asynchronous file system in the same round.

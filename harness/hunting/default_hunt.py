@@ -39,7 +39,7 @@ _SAMPLES: Mapping[Probe, tuple[int, str]] = {
 """How many workloads are looked at in this way as well, and how this is called."""
 LOOKS: Mapping[Probe, int] = {Probe.WALK: FIRST_LOOK, Probe.FSCK: 16, Probe.CRASH: 200}
 """The recoveries of a first look. An fsck costs many recoveries, so few are run. With 64 recoveries, second crashes
-missed a planted bug in two minutes that they show in 20 s with 200 (jbd2-recovery-no-flush of docs/mutants.md)."""
+missed a planted bug in two minutes that they show in 20 s with 200 (jbd2-recovery-no-flush in tests/mutants)."""
 
 
 @dataclass(frozen=True, slots=True)

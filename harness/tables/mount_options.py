@@ -1,4 +1,4 @@
-"""Which mount options and features of mkfs work in a guest, and for what does not, why: docs/mount-options.md."""
+"""Which mount options and features of mkfs work in a guest: docs/results/mount-options.md."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,11 +30,7 @@ _WORKLOAD = (
 _INTRODUCTION = """\
 # Mount options
 
-What `bench/mount_options.py` found when it tried each mount option and feature of mkfs that the manual pages and the
-kernel's documentation name ([targets/options.toml](../targets/options.toml)): make the file system, mount it, run a
-short workload, mount it again as after a crash that lost nothing, and compare the tree with the simulated one. "Works"
-says this much, and that the kernel warns of nothing that matters (`checkers/kernel_log.py`). It says nothing about
-crashes. [targets.md](targets.md) has targets with many of these options."""
+Made by `python bench/mount_options.py`; [targets.md](../targets.md#mount-options) says what it tries."""
 
 
 @dataclass(frozen=True, slots=True)

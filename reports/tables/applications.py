@@ -52,7 +52,7 @@ def applications_markdown(
         "",
         f"    {command}",
         "",
-        f"Does the application keep its promises after a crash at any instant ([audit.md](audit.md))? {LEGEND}.",
+        f"Does the application keep its promises after a crash at any instant (docs/audit.md)? {LEGEND}.",
         "",
         *markdown_table(
             ("application", *targets),

@@ -80,7 +80,7 @@ def needs_markdown(
             "",
             f"    {command}",
             "",
-            f"How to read it: [needs.md](needs.md). {LEGEND}.",
+            f"How to read it: docs/needs.md. {LEGEND}.",
             "",
             *_together(rows, cells),
             "## What each needs",

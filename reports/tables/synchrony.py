@@ -59,7 +59,7 @@ def synchrony_markdown(
         f"    {command}",
         "",
         "After a crash at any instant, is what a program says true once it has left the machine (durability), and is "
-        "nothing there without what came before it (order; [synchrony.md](synchrony.md))? "
+        "nothing there without what came before it (order; docs/synchrony.md)? "
         f"✓ yes, ✗ no, ? undecided, {NOT_ASKED} not asked.",
         "",
         *markdown_table(("file system", *(f"{program}: {judge}" for program, judge in columns)), rows),

@@ -24,7 +24,7 @@ COMPARED_NAME = "-compared"
 COMPARED = ("ext4", "jbd2")
 """The parts of the kernel whose mutants are compared."""
 REBUILT_ON = ("ext4-current", "btrfs", "xfs", "f2fs", "ext3-ordered")
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs/results"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class MutantPages:
         return HuntedKernel(mutant.name + suffix, self.every.index(mutant) + 1, mutant.digest(), mutant.target)
 
     def write(self, version: str) -> None:
-        """Write docs/mutants.md."""
+        """Write docs/results/mutants.md."""
         rows = [Row(mutant, self.hunts.latest(self.mutant(mutant))) for mutant in self.every]
         targets = dict.fromkeys(mutant.target for mutant in self.every)
         stock = {target: self.hunts.known(_unchanged(STOCK, target)) for target in targets}
@@ -120,7 +120,7 @@ class MutantPages:
         say(summary(rows, len(STAGES)))
 
     def write_compared(self, version: str) -> None:
-        """Write docs/mutants-compared.md."""
+        """Write docs/results/mutants-compared.md."""
         rows = [Row(mutant, self.comparisons.known(self.mutant(mutant, COMPARED_NAME))) for mutant in self.every]
         rebuilt = {target: self.rebuilds.known(_unchanged(OTHER_BUILD, target)) for target in REBUILT_ON}
         (DOCS / "mutants-compared.md").write_text(compared_markdown(rows, rebuilt, version))

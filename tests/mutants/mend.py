@@ -1,4 +1,4 @@
-"""Builds the kernel with the remedies, runs the findings' pages on it, hunts, and writes docs/remedies.md."""
+"""Builds the kernel with the remedies, runs the findings' pages on it, hunts, writes docs/results/remedies.md."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ AGAIN_BUDGET = "2000,60s"
 @click.option("--hunts/--no-hunts", default=True, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Compilers at a time.")
 def main(only: tuple[str, ...], hunted: tuple[str, ...], time: str, *, hunts: bool, jobs: int) -> None:
-    """Build the kernel with the remedies, and write docs/remedies.md."""
+    """Build the kernel with the remedies, and write docs/results/remedies.md."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hunt ends, too
     try:
         require_packages()

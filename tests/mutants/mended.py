@@ -79,12 +79,12 @@ class MendedHunt:
 
 
 def remedies_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], kernel: str) -> str:
-    """docs/remedies.md."""
+    """docs/results/remedies.md."""
     lines = [_HEAD.format(kernel=kernel)]
     lines += ["| finding | what is true instead | as it is | mended | crash states, recoveries |"]
     lines += ["| --- | --- | --- | --- | ---: |"]
     for mended in pages:
-        link = f"[{mended.page.name}](findings/{mended.page.name}.md)"
+        link = f"[{mended.page.name}](../findings/{mended.page.name}.md)"
         link += "".join(f", with {name} mended" for name in mended.remedy.beside)
         counts = f"{mended.states}, {mended.recoveries}"
         lines.append(f"| {link} | {mended.remedy.mends} | {mended.before} | {mended.after} | {counts} |")
@@ -108,24 +108,11 @@ def remedies_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], 
 
 _HEAD = """# Remedies
 
-Does the cause that a page of [findings/](findings/README.md) names have to do with the finding? This page is made by
-`make remedies`. It builds user-mode Linux ({kernel}) with a change of the source for each finding, as small as we could
-make it (`tests/mutants/remedies/`). One kernel has all changes, and bits in its file switch each of them on. The page's
-command is run on the kernel as it is, and on the kernel with this one change.
-
-The changes are evidence for causes, not proofs, and no patches. Some mend the lines that a page blames. Others keep the
-file system from using its log in the case of the finding, or have it make a whole commit or a checkpoint instead. If
-the finding HOLDS then, it needs the log, but which line of the log's code is wrong stays open. Such a change can mend
-more than one page.
+Made by `make remedies` ({kernel}), [as described](../../tests/README.md#remedies): each finding's command on the
+kernel as it is, and with the change that should mend its cause.
 """
 
-_HUNTS = """What stands behind the known findings? Each target is hunted on twice, with the kernel as it is and with
-one that has all remedies at once:
 
-    postcrash hunt --random --target NAME --time TIME --kernel KERNEL
-
-The smallest workload of each group that the first hunt found is run again on the kernel with all remedies, on both
-disks. If it HOLDS there, and is VIOLATED again without remedies, it needs something that the remedies change. The
-workloads that are still VIOLATED there, and all that the second hunt found, stand below the table. A remedy may have
-caused some of this. So what is new has to show on the kernel as it is, too.
+_HUNTS = """`postcrash hunt --random --target NAME --time TIME --kernel KERNEL` on the kernel as it is, and with
+all remedies:
 """

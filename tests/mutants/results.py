@@ -133,7 +133,7 @@ def _is_finished(row: Row, stages: int) -> bool:
 
 
 def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
-    """docs/mutants.md. `stock` is by target."""
+    """docs/results/mutants.md. `stock` is by target."""
     parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
     parts += [summary(rows, len(stages)) + ".", ""]
     if any(row.measured.is_earlier for row in rows):
@@ -146,7 +146,7 @@ def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str
 
 
 def compared_markdown(rows: Sequence[Row], rebuilt: Mapping[str, Measurements], kernel: str) -> str:
-    """docs/mutants-compared.md: mutants compared with the stock kernel, and another build of it, by target."""
+    """docs/results/mutants-compared.md: mutants and another build compared with the stock kernel, by target."""
     rows = [row for row in rows if row.measured.outcomes]
     shown = sum(row.measured.found is not None for row in rows)
     parts = [_COMPARED.format(command=COMMAND, kernel=kernel, shown=shown, compared=len(rows))]
@@ -174,34 +174,21 @@ def _change_of(found: MutantFinding) -> str:
 
 _HEAD = """# Mutants
 
-Kernels of our own, each with a line (or a few) of its source changed so that crashes break it: does a hunt notice?
-The changes stand in `tests/mutants/*.toml`. This page is made by `{command}`: it fetches Debian's source of Linux 6.1
-and builds user-mode Linux ({kernel}) with all changes in it, of which a number in the kernel's file chooses one. It
-hunts on each at the default level, stage by stage, until it finds what the same workload does not show on the stock
-kernel, which is the same file with the number 0.
-
-The stages, in order: {stages}. `default` is the default hunt ([hunting.md](hunting.md)) with two minutes. `full` is all
-of `hunt --ops 1 --grammar full`, `corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads:
-of two operations of `ace`, of `full` with the file system's checker on every recovered disk (`--fsck`), and of `ace`
-with crashes within each recovery (`--depth 2`). The last one compares with the stock kernel (`--expect kernel:STOCK`),
-for what breaks no rule. Each stage looks at a disk that completes at once and at one that holds completions back.
-Stages after the first run no more than 200 recoveries for each workload and disk. `full` has six minutes, and each
-later stage has three. Workloads and seconds count all stages until the finding, with the start of each command.
+Made by `{command}` ({kernel}), [as described](../../tests/README.md#mutants); stages in order: {stages}.
 """
 
-_STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in
-[findings/](findings/README.md)."""
 
-_COMPARED = """# Mutants, compared with the stock kernel
+_STOCK = "The same stages on the stock kernel of the same build; [findings](../findings/README.md) has the causes."
 
-This page is made by `{command} ARGS=--compare`. It asks another question of the [mutants](mutants.md) of ext4 and jbd2
-({kernel}): does `hunt --ops 1 --grammar full --expect kernel:STOCK` show that the kernel changed, without any rule of
-what is right ([expectations.md](expectations.md#kernels-compared))? It does for {shown} of {compared}.
+
+_COMPARED = """# Mutants compared with the stock kernel
+
+Made by `{command} ARGS=--compare` ({kernel}), [as described](../../tests/README.md#mutants). Does a comparison show the
+change? It does for {shown} of {compared}.
 """
 
-_REBUILT = (
-    """Another build of the same source must show no change. It is hunted on to the end, with `--ops 1` of `ace`:"""
-)
+
+_REBUILT = "Another build of the same source must show no change. It is hunted with `--ops 1` of `ace`:"
 
 
 def _table(rows: Iterable[Row], stages: Sequence[str]) -> str:

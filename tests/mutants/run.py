@@ -1,7 +1,7 @@
-"""Builds the mutants, hunts on each and writes docs/mutants.md: which judge finds it, and how soon.
+"""Builds the mutants, hunts on each and writes docs/results/mutants.md: which judge finds it, and how soon.
 
-With --compare it writes docs/mutants-compared.md instead: whether a hunt without any rule tells it from the stock
-kernel.
+With --compare it writes docs/results/mutants-compared.md instead: whether a hunt without any rule tells it from the
+stock kernel.
 
 What was built and hunted on before, with the same source, tool and stage, is not done again.
 """
@@ -47,7 +47,7 @@ def main(
     compare: bool,
     kernels: Path | None,
 ) -> None:
-    """Build the mutants, hunt on each, and write docs/mutants.md, or with --compare docs/mutants-compared.md."""
+    """Build the mutants, hunt on each, and write docs/results/mutants.md or, with --compare, mutants-compared.md."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hunt ends, too
     try:
         every = load_mutants()

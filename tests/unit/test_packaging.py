@@ -1,5 +1,7 @@
 """What a wheel and a source archive hold, as pyproject.toml and MANIFEST.in say it, and that there is one version."""
 
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -42,6 +44,19 @@ def test_the_markers_of_types_are_packaged() -> None:
 def test_the_source_archive_has_every_crate() -> None:
     grafts = {line.split()[1] for line in (ROOT / "MANIFEST.in").read_text().splitlines() if line.startswith("graft")}
     assert grafts == set(CARGO["workspace"]["members"])
+
+
+def test_one_command_sets_the_version(tmp_path: Path) -> None:
+    names = ["tools/version", "postcrash/__init__.py", "Cargo.toml", "Cargo.lock", "CITATION.cff", "CHANGELOG.md"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run([tmp_path / "tools/version", "7.8.9"], check=True)
+    changed = {name: (tmp_path / name).read_text().count("7.8.9") for name in names}
+    own = len(CARGO["workspace"]["members"])
+    assert changed == dict.fromkeys(names, 1) | {"tools/version": 0, "Cargo.lock": own}
+    refused = subprocess.run([tmp_path / "tools/version", "7.8"], capture_output=True, check=False)
+    assert refused.returncode == 1
 
 
 def test_there_is_one_version() -> None:

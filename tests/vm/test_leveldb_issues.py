@@ -1,4 +1,4 @@
-"""LevelDB's five issues of HotDep'13: docs/leveldb.md has those that `needs` shows of each version, and no others."""
+"""LevelDB's five issues of HotDep'13: docs/results/leveldb.md has exactly those that `needs` shows of each version."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from .audits import made
 from .command import postcrash
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/leveldb.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/results/leveldb.md"
 DATA = "(block|the size|that it was cut off).* of store/"
 WORKLOADS = ("puts", "create", "switch")
 
@@ -20,7 +20,7 @@ WORKLOADS = ("puts", "create", "switch")
 class Issue:
     """A folder shows it if each change that is lost matches `lost`, and `property_` would have prevented it.
 
-    There is no property if ours says less than that of the paper (docs/leveldb.md).
+    There is no property if ours says less than that of the paper (docs/results/leveldb.md).
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""docs/mount-options.md says what comes of each mount option and feature of mkfs."""
+"""docs/results/mount-options.md says what comes of each mount option and feature of mkfs."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from postcrash.harness.guests.machine import Machine
 from postcrash.harness.tables.mount_options import all_options, results_on, tried
 from postcrash.targets.options import listed_options
 
-PAGE = (Path(postcrash.__file__).resolve().parents[1] / "docs/mount-options.md").read_text()
+PAGE = (Path(postcrash.__file__).resolve().parents[1] / "docs/results/mount-options.md").read_text()
 SAMPLE_OF = 12
 """Without --full, one option of so many is tried."""
 NEWER, SUITE = "7.2.", "sid"

@@ -72,7 +72,7 @@ def rows(text: str) -> list[list[str]]:
     return [[name.partition(" ")[0], *(re.sub("[ ⁰¹²³⁴⁵⁶⁷⁸⁹†]", "", cell) for cell in cells)] for name, *cells in found]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/table.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/characterize.md"])
 def test_pages_have_the_table_that_the_command_makes(table: Table, page: str) -> None:
     folder, _ = table
     made = rows((folder / "table.md").read_text())
@@ -147,7 +147,7 @@ OTHER_THAN_PUBLISHED = {
     ("btrfs", "P1"),
     ("btrfs", "P3"),
 }
-"""Where a power cut alone shows something else than HotDep'13's table. docs/table.md has the causes."""
+"""Where a power cut alone shows something else than HotDep'13's table. docs/characterize.md has the causes."""
 
 
 def test_a_power_cut_alone_gives_the_published_table(table: Table) -> None:

@@ -15,7 +15,7 @@ REPLACEMENTS = ("--grammar", "full", "--setup", "synced", "--shard", "1/40")
 
 
 def test_a_missing_wait_for_data_is_found_by_the_disk_that_takes_its_time(tmp_path: Path) -> None:
-    """A rename over another file sends the new data, but nothing waits for it (docs/held-completions.md)."""
+    """A rename over another file sends the new data, but nothing waits for it (docs/recorders.md)."""
     report(postcrash(tmp_path, *HUNT, *REPLACEMENTS, "--one-disk"), ExitCode.HOLDS)
     both = report(postcrash(tmp_path, *HUNT, *REPLACEMENTS), ExitCode.VIOLATED)
     assert both["held"] == [None, 1]

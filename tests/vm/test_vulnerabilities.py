@@ -1,4 +1,4 @@
-"""What is wrong in applications is found, and not where it is mended: old bugs, and docs/vulnerabilities."""
+"""What is wrong in applications is found, and not where it is mended: old bugs, and docs/findings/applications."""
 
 import json
 
@@ -41,7 +41,7 @@ def test_a_finding_of_the_paper_is_in_the_version_that_has_it(audit: Audit) -> N
 
 @pytest.mark.parametrize(("target", "verdict"), [("xfs", "violated"), ("btrfs", "holds")])
 def test_a_vulnerability_of_openssh(audit: Audit, target: str, verdict: str) -> None:
-    """What docs/vulnerabilities/openssh-known-hosts.md says."""
+    """What docs/findings/applications/openssh-known-hosts.md says."""
     done = told(audit, "openssh-9.2", target=target)
     assert done["verdict"] == verdict
     found = [finding["message"] for disk in done["disks"] for finding in disk["findings"]]
@@ -50,7 +50,7 @@ def test_a_vulnerability_of_openssh(audit: Audit, target: str, verdict: str) -> 
 
 @pytest.mark.parametrize(("fsync", "verdict"), [("default", "violated"), ("committed", "holds")])
 def test_a_vulnerability_of_git(audit: Audit, fsync: str, verdict: str) -> None:
-    """What docs/vulnerabilities/git-gc.md says."""
+    """What docs/findings/applications/git-gc.md says."""
     done = told(audit, "git-2.39", "--set", "workload=gc", "--set", f"fsync={fsync}")
     assert done["verdict"] == verdict
     found = [finding["message"] for disk in done["disks"] for finding in disk["findings"]]
@@ -59,7 +59,7 @@ def test_a_vulnerability_of_git(audit: Audit, fsync: str, verdict: str) -> None:
 
 @pytest.mark.full
 def test_a_vulnerability_of_dpkg(audit: Audit) -> None:
-    """What docs/vulnerabilities/dpkg-conffiles.md says."""
+    """What docs/findings/applications/dpkg-conffiles.md says."""
     done = told(audit, "dpkg-1.21", target="btrfs")
     found = {finding["message"] for disk in done["disks"] for finding in disk["findings"]}
     lost = "etc/greeting.conf is of version 1"

@@ -28,7 +28,7 @@ def bundle(session: Session, id: str, output: str | None, json_file: str | None)
 
     The file holds the finding, its recording and its base image, so that a machine with another kernel, another mkfs
     and an empty store replays it. `repro`, `explain`, `minimize` and `report` take the file in place of an id. For
-    people without postcrash there is a shell script in it, where there can be one. docs/bundles.md says what else
+    people without postcrash there is a shell script in it, where there can be one. docs/report.md says what else
     it tells of this machine. `last` in place of ID is the first finding that the last command named.
 
     \b

@@ -60,7 +60,7 @@ def import_log(session: Session, log: Path, base: Path, json_file: str | None) -
 
     LOG is a file or a block device. The kernel's log-writes target (as fstests uses it) or QEMU's blklogwrites wrote
     it. BASE is a raw image of the disk as it was when the log began. BASE is copied into the store.
-    docs/dm-log-writes.md tells how to make both, and what a log does not contain.
+    docs/recorders.md tells how to make both, and what a log does not contain.
 
     \b
     Example:

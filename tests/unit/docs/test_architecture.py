@@ -21,7 +21,7 @@ def missing(names: list[str], places: set[str], definitions: set[str]) -> list[s
 
 
 def test_what_the_walks_name_is_there() -> None:
-    files = [file for folder in PACKAGES for file in (ROOT / folder).rglob("*")]
+    files = [file for folder in PACKAGES for file in (ROOT / folder, *(ROOT / folder).rglob("*"))]
     sources = [file for file in files if file.suffix in (".py", ".rs")]
     definitions = {name for file in sources for name in _DEFINITION.findall(file.read_text(encoding="utf-8"))}
     places = {f"/{file.relative_to(ROOT)}" for file in files}

@@ -13,21 +13,27 @@ from postcrash.harness.cli.main import cli
 
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
 SCHEMAS = {
     "github.yml": ["--builtin-schema", "vendor.github-workflows"],
     "gitlab.yml": ["--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci"],
 }
 
 
-def checked(file: Path, schema: list[str]) -> subprocess.CompletedProcess[str]:
+def check_schema(file: Path, schema: list[str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "check_jsonschema", *schema, str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_file_follows_the_schema(name: str) -> None:
-    done = checked(DOCS / "ci" / name, SCHEMAS[name])
+    done = check_schema(DOCS / "ci" / name, SCHEMAS[name])
+    assert done.returncode == 0, done.stdout
+
+
+def test_our_own_workflow_follows_the_schema() -> None:
+    done = check_schema(ROOT / ".github/workflows/ci.yml", SCHEMAS["github.yml"])
     assert done.returncode == 0, done.stdout
 
 
@@ -35,7 +41,7 @@ def test_the_file_follows_the_schema(name: str) -> None:
 def test_the_schema_would_notice(name: str, word: str, tmp_path: Path) -> None:
     changed = tmp_path / name
     changed.write_text((DOCS / "ci" / name).read_text().replace(word, "oddly-" + word))
-    assert "oddly-" in checked(changed, SCHEMAS[name]).stdout
+    assert "oddly-" in check_schema(changed, SCHEMAS[name]).stdout
 
 
 def test_the_page_has_every_file() -> None:
@@ -52,5 +58,5 @@ def test_the_commands_have_the_options(name: str, command: str) -> None:
     found = cli.get_command(click.Context(cli), command)
     assert found is not None
     known = {option for param in found.params for option in param.opts}
-    asked = {word for word in shlex.split(line) if word.startswith("--")}
-    assert asked and asked <= known
+    used = {word for word in shlex.split(line) if word.startswith("--")}
+    assert used and used <= known

@@ -88,7 +88,7 @@ def test_the_page_shows_both_verdicts_and_what_is_left(tmp_path: Path) -> None:
     }
     mended, hunt = MendedPage(remedy, page, "violated", "holds", 5, 4), MendedHunt.of("xfs", told, "k")
     text = remedies_markdown([mended], [hunt], "UML 6")
-    assert f"| [{page.name}](findings/{page.name}.md) | It is right. | violated | holds | 5, 4 |" in text
+    assert f"| [{page.name}](../findings/{page.name}.md) | It is right. | violated | holds | 5, 4 |" in text
     fates = "1, 1 not looked at to the end, 2 not seen again without remedies"
     assert f"| xfs, 10m | as it is | 7 | 1e+03 | 12 | 2 | {fates} |" in text
     assert "| xfs, 10m | mended | 7 | 1e+03 | 12 | 1 | |" in text

@@ -10,7 +10,7 @@ from postcrash.apps import Application, application_lists, application_named, ap
 from postcrash.harness.auditing.application_choice import name_and_parameters, names_in, no_longer_syncing
 from postcrash.harness.errors import UsageError
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "needs-and-gives.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/results/needs-and-gives.md"
 
 
 def test_commas_within_brackets_belong_to_a_name() -> None:

@@ -63,7 +63,7 @@ def test_the_published_table_of_osdi14() -> None:
 
 
 def test_every_difference_in_the_stored_table_is_explained() -> None:
-    text = (Path(__file__).resolve().parents[4] / "docs/catalogue.md").read_text()
+    text = (Path(__file__).resolve().parents[4] / "docs/results/catalogue.md").read_text()
     differ = re.findall(r"^- (\S+) (\S+): published . \((?:OSDI'14|Linux 3.2)\)(.*)$", text, re.MULTILINE)
     assert differ
     assert [(target, prop) for target, prop, why in differ if why != f"; {why_otherwise(target, prop)}"] == []
