@@ -13,7 +13,6 @@ from itertools import product
 
 from postcrash.apps.protocol.trace import (
     STORE,
-    WRITES,
     BlockSlot,
     Change,
     CutSlot,
@@ -25,12 +24,7 @@ from postcrash.apps.protocol.trace import (
     Step,
 )
 from postcrash.model.units import BLOCK_BYTES
-
-_DIRECTORY_CALLS = (
-    *("open", "openat", "openat2", "creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2"),
-    *("link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "rmdir"),
-)
-"""Calls that do one thing with names. Others, such as io_uring_enter, may do several."""
+from postcrash.recorders.system_calls import DIRECTORY_CALLS, WRITES
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +66,7 @@ class Calls:
     @cached_property
     def directory(self) -> list[Step]:
         """Calls that change names."""
-        return [step for step in self.steps if step.call in _DIRECTORY_CALLS and self.names(step)]
+        return [step for step in self.steps if step.call in DIRECTORY_CALLS and self.names(step)]
 
     @cached_property
     def renames(self) -> list[Step]:

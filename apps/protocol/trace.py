@@ -22,11 +22,10 @@ from postcrash.model import FORMS
 from postcrash.model.argument import UNLISTED
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES
+from postcrash.recorders.system_calls import WRITES
 
 STORE = "store"
 """The name of steps that are no calls: what was stored through a mapping before the next call."""
-WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
-"""Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
 IN_ORDER = (*WRITES, "core dump")
 """Steps that write blocks from the first to the last: those calls, and the kernel when a process crashes."""
 LINES_MAX = 200_000

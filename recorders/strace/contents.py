@@ -119,7 +119,7 @@ def _resize(context: Context, node: TreeNode | None) -> None:
 
 
 def _truncate(context: Context) -> None:
-    place = context.place(None, 0, follow=True)
+    (place,) = context.places(follow=True)
     if place is not None and place.existing().type != "file":
         raise NotMappedError(f"{shown_word(place.name)} is no file, as far as the trace tells")
     _resize(context, place.existing() if place else None)

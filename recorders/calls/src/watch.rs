@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use postcrash_stopped::mapped;
+use postcrash_stopped::system_calls::name_of;
 use postcrash_stopped::unfollowed::{Starts, SAID_OUTSIDE};
 
 use crate::folder::Folder;
@@ -15,7 +16,6 @@ use crate::kernel_work::{KernelWork, CORE_DUMP};
 use crate::kinds::{
     is_write, kind_of, may_last, offset, opens, opens_to_write, sets_attribute, writes_through, Kind, STORE,
 };
-use crate::names::name_of;
 use crate::process::{descriptor, opens_fifo, path_of, At, Stops, FOREIGN};
 use crate::sockets::{sending, SendCall, Sockets};
 use crate::stack::{Frame, Stacks};

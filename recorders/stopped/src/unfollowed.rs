@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::read;
+use crate::system_calls::{effect_of, Effect};
 
 /// A process or thread that its tracer is not told of.
 pub const UNTRACED: &str = "the program starts a process that cannot be followed (CLONE_UNTRACED)";
@@ -92,19 +93,8 @@ pub fn left_to_kernel(number: i64, arguments: &[u64; 6]) -> Option<&'static str>
 /// Whether a call writes what it is given and does nothing else, so that what it says is out when it returns and nothing
 /// after it is. io_submit and io_uring_enter can go on with other work behind it.
 pub fn only_writes(number: i64) -> bool {
-    matches!(
-        number & !X32,
-        libc::SYS_write
-            | libc::SYS_pwrite64
-            | libc::SYS_writev
-            | libc::SYS_pwritev
-            | libc::SYS_pwritev2
-            | libc::SYS_sendfile
-            | libc::SYS_splice
-            | libc::SYS_tee
-            | libc::SYS_vmsplice
-            | libc::SYS_copy_file_range
-    )
+    let number = number & !X32;
+    matches!(effect_of(number), Effect::Write(_)) || matches!(number, libc::SYS_tee | libc::SYS_vmsplice)
 }
 
 #[cfg(test)]
