@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shlex
-from types import TracebackType
 from typing import Self
 
 from postcrash.apps import CHECK_LIMITS, Application, CheckResult, Folder, Limits, Sandbox, SandboxError
@@ -47,9 +46,7 @@ class ApplicationJudge(FolderJudge):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._is_own:
             self._sandbox.close()
 
@@ -90,10 +87,12 @@ def sandbox_of(application: Application, seconds: int | None = None) -> Sandbox:
 
 
 def about(application: Application) -> dict[str, object]:
-    """What the judge needs to know of an application, as decoded JSON."""
+    """The part of an application that the judge depends on, as decoded JSON."""
     folders = {"folder": application.folder, "built": application.built}
     return {
-        **{"name": application.name, "run": application.run, "check": application.check},
+        "name": application.name,
+        "run": application.run,
+        "check": application.check,
         **{name: str(path) for name, path in folders.items() if path is not None},
         **{name: getattr(application, name) for name in CHECK_LIMITS},
     }

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from postcrash.apps import Application, SandboxError, UnreadFolderError
@@ -17,7 +16,7 @@ from postcrash.harness.auditing.folder_judge import message_of
 from postcrash.harness.auditing.judge import CHECKS_AT_ONCE, sandbox_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.files.scratch import scratch
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 
 _ERRORS_SHOWN = 500
 
@@ -54,9 +53,7 @@ class ApplicationNeeds:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._close()
 
     @property
@@ -109,10 +106,7 @@ class ApplicationNeeds:
 
 def protocol_of(application: Application) -> Protocol:
     """What the application's system calls change, from one run on this machine, in a folder that goes afterwards."""
-    try:
-        tracer = find_binary("postcrash-calls")
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
+    tracer = find_binary("postcrash-calls")
     sandbox = sandbox_of(application, seconds=application.seconds)
     try:
         with scratch() as place:

@@ -14,9 +14,8 @@ from functools import cached_property
 
 from postcrash.apps import Application, UnreadFolderError
 from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceError, UnorderedError, unpacked
-from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
 from postcrash.model.operation import ENDS, SAYS
@@ -199,8 +198,4 @@ def judges_of_synchrony() -> tuple[SynchronyJudge, ...]:
 
 def traced(application: Application) -> str:
     """The shell command that runs the application under `postcrash-calls` in a guest. Raises InfrastructureError."""
-    try:
-        tracer = find_binary("postcrash-calls")
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
-    return shlex.join(["exec", str(tracer), MOUNT_POINT, "-", "/bin/sh", "-c", application.run])
+    return shlex.join(["exec", str(find_binary("postcrash-calls")), MOUNT_POINT, "-", "/bin/sh", "-c", application.run])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 
 QEMU = "qemu-system-x86_64"
 LIBRARY = "libpostcrash_xstate.so"
@@ -72,10 +72,7 @@ def uml_library() -> Path:
 
     Raises InfrastructureError.
     """
-    try:
-        return find_binary(LIBRARY)
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
+    return find_binary(LIBRARY)
 
 
 def find_qemu(kernel: Path, cache: Path) -> Qemu:

@@ -25,7 +25,7 @@ from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.program_files import Content, with_libraries
 from postcrash.model.text import visible
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.script.shell_script import LOG_MIB
+from postcrash.recorders.dm_log_writes import LOG_MIB
 from postcrash.targets import TARGETS, Target, program_path
 
 PROGRAMS = (

@@ -10,7 +10,7 @@ from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.trace import Frame
 from postcrash.harness.auditing.flush_runs import RunsWithout
 from postcrash.harness.cli.programs.flush_runs_text import run_text
-from postcrash.harness.cli.programs.needs_text import flush_text, missing_text, told
+from postcrash.harness.cli.programs.needs_text import failure_lines, flush_text, missing_text
 from postcrash.model import Verdict
 from postcrash.model.text import one_line
 from postcrash.reports.sarif import fingerprints, logical, physical, sarif_log
@@ -59,7 +59,7 @@ def _results(advised: ApplicationAdvice) -> Iterator[Json]:
             yield _result(_NEEDLESS, "note", flush_text(flush), name, flush.step)
     if isinstance(advice.result, BadFolder) and not advice.is_cut:
         failure = advice.result
-        text = "; ".join([failure.message, *(line.strip() for line in told(advised.protocol, failure))])
+        text = "; ".join([failure.message, *(line.strip() for line in failure_lines(advised.protocol, failure))])
         lost = failure.state.lost
         yield _result(
             _HOPELESS, "error", text, name, advised.protocol.steps[lost[0].step if lost else failure.moment.number - 1]
