@@ -15,7 +15,7 @@ class AuditCell:
     recordings     so many were made, on all disks together
     ways           so many of these differ by more than contents
     unseen         the share of runs that differ from all of these is at most this, with a confidence of 95%
-    said           what the check says, or why it is undecided; empty if it holds
+    message        what the check says, or why it is undecided; empty if it holds
     finding        id of the finding that shows it; empty if there is none
     """
 
@@ -28,7 +28,7 @@ class AuditCell:
     folders: int
     recordings: int
     ways: int
-    said: str
+    message: str
     finding: str
     unseen: float = 1.0
 

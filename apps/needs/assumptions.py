@@ -1,4 +1,4 @@
-"""What properties of a file system say of the changes of a protocol.
+"""What properties of a file system imply for the changes of a protocol.
 
 A property becomes implications: if some changes are durable, or a call has returned, then other changes are durable, or
 later ones of the same slots are. The properties are those of the catalogue (docs/properties.md). Here they are stated
@@ -218,7 +218,7 @@ def _is_covered(calls: Calls, change: Change, step: Step) -> bool:
 
 
 def _covers_change(calls: Calls, flushed: FlushedRange, change: Change, step: Step) -> bool:
-    """Whether what a flush makes durable includes the change. Of a range, sizes are left to `_reaches`."""
+    """Whether what a flush makes durable includes the change. `_reaches` deals with the sizes of ranges."""
     if flushed.inode != owner_of(change) or (isinstance(change.slot, NameSlot) and not step.covers_names):
         return False
     if flushed.end is None:

@@ -87,7 +87,7 @@ class Audit:
             recordings=self.recordings,
             ways=self.ways,
             unseen=self.unseen,
-            said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
+            message="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
             finding=findings[0].id if findings else "",
         )
 

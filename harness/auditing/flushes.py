@@ -1,4 +1,4 @@
-"""The flushes of a run in a guest, beside those of another run: are they the same, one by one?"""
+"""Compares the flushes of two runs, one by one."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _NO_CRASH = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """A flush: its call, and the names of what it is about, none if it is about everything.
+    """A flush: its call, and the names of what it makes durable; none if that is everything.
 
     text       the call as people see it
     succeeded  it returned, and was no error

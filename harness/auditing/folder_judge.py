@@ -1,4 +1,4 @@
-"""Judges that ask a check about every folder that a crash can leave behind."""
+"""Judges that run a check of every folder that a crash can leave."""
 
 import time
 from abc import ABC, abstractmethod
@@ -23,9 +23,9 @@ class FolderState:
 
 
 class FolderJudge(ABC):
-    """Asks a check about the folder of every crash state, with what had been acknowledged.
+    """Runs a check of the folder of every crash state, with the lines that had been acknowledged.
 
-    If several folders hold equal bytes, with equal acknowledgements, the check is asked about one of them. A check that
+    Folders with equal bytes and equal acknowledgements are checked once. A check that
     failed is run anew each time, so that it has failed twice when a violation is confirmed.
     """
 
@@ -51,16 +51,16 @@ class FolderJudge(ABC):
 
     @abstractmethod
     def ask(self, folder: Folder, acknowledged: tuple[str, ...]) -> CheckResult:
-        """What the check says. Raises SandboxError where it cannot be run."""
+        """The result of the check. Raises SandboxError if it cannot be run."""
 
     @property
     @abstractmethod
     def no_answer(self) -> str:
-        """Why a check gave no exit status, in words."""
+        """The reason of a ruling if a check gave no exit status."""
 
     @property
     def folders(self) -> int:
-        """The number of different folders, with acknowledgements, that the check has been asked about."""
+        """The number of different folders, with acknowledgements, that were checked."""
         return len(self._passed | self._failed)
 
     def wants(self, recover: RecoveryKind) -> bool:
@@ -74,7 +74,7 @@ class FolderJudge(ABC):
         if self._seconds is not None and self._spent > self._seconds:
             return Opinion(Verdict.UNDECIDED, False, NO_TIME_FOR_CHECKS, is_last=True)
         try:
-            result = self._asked(Folder.of(observation.tree), self.acknowledged(history))
+            result = self._result_of(Folder.of(observation.tree), self.acknowledged(history))
         except (UnreadFolderError, SandboxError) as error:
             return Opinion(Verdict.UNDECIDED, False, str(error))
         if result.status is None:
@@ -84,10 +84,10 @@ class FolderJudge(ABC):
         return Opinion(Verdict.VIOLATED, True, message_of(result))
 
     def acknowledged(self, history: History) -> tuple[str, ...]:
-        """The lines that the check is told of."""
+        """The lines that the check gets."""
         return acknowledged(history)
 
-    def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
+    def _result_of(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
         key = folder.digest, lines
         if key in self._passed:
             return CheckResult(0, "")
@@ -110,7 +110,7 @@ class FolderJudge(ABC):
 
 
 def acknowledged(history: History) -> tuple[str, ...]:
-    """The lines that the application had said. Without an application, the recorded operations that had returned."""
+    """The lines that the application had written. Without an application, the operations that had returned."""
     if history.workload.runs_programs:
         return tuple(operation.value for operation in history.returned_operations if operation.word == SAYS)
     return tuple(map(str, history.returned_operations[len(history.workload.setup) :]))

@@ -14,10 +14,10 @@ from postcrash.model import Workload
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5
-"""Different messages of the check that are followed up, on each disk."""
+"""The most messages of a check that become findings, on each disk."""
 BESIDE = ("mounts", "boots")
-"""Judges besides the application's check: without a mounted file system it has nothing to look at, and a distribution
-that stops at its repair never comes to mounting."""
+"""Judges besides the application's check, which needs a mounted file system. A distribution that stops at its repair
+never mounts one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def folder_plan(
 ) -> Plan:
     """The plan to have `judges` look at every folder that `workload`, with its tail, can leave.
 
-    `about` says in the recording how to judge once more. The target has at least so many `inodes`.
+    `about` goes into the recording, so that findings can be judged again. The target gets at least `inodes` inodes.
     """
     target = target.with_inodes(inodes)
     recoveries = tuple(replace(each, bytes=True) for each in tree_recoveries(target, how.recovery))

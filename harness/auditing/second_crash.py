@@ -99,7 +99,7 @@ def second_crashes(
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """How recoveries ended in the guest, by the command that had unpacked the folder there."""
+    """Commands that unpacked folders in the guest, by how the recovery that followed ended."""
 
     failed: set[str] = field(default_factory=set)
     succeeded: set[str] = field(default_factory=set)
@@ -159,7 +159,7 @@ class _Archives:
         return self._place / f"{state.folder.digest}.tar"
 
     def write(self, state: FolderState) -> None:
-        """Make the file of a folder, if nobody has made it yet."""
+        """Make the file of a folder, if it is not there."""
         file = self.file_of(state)
         if not file.exists():
             part = file.with_suffix(f".tar.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""The judges of external synchrony: what left the machine is true, and no change is there without those before it.
+"""The judges of external synchrony: outputs are true when they leave the machine, and changes are durable in order.
 
 A program runs under `postcrash-calls`, which notes what each system call changes, passes on what the program says, and
 says the trace itself at the end. So one recording has the requests, the outputs in the disk's own order, and what each
@@ -24,19 +24,19 @@ from postcrash.targets import RecoveryKind
 
 EXTERNAL_DURABILITY, EXTERNAL_ORDER = "external-durability", "external-order"
 EXIT_STATUS = "the exit status"
-"""What the last output of a program is called."""
+"""The name of a program's last output."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a program: what it did, and how much of it each output depends on."""
+    """A run of a program: its changes, and how many of them each output depends on."""
 
     protocol: Protocol
-    said: tuple[str, ...]
+    outputs: tuple[str, ...]
 
     @cached_property
     def _rests_on(self) -> list[tuple[str, Step]]:
-        return [(line, step) for step in self.protocol.steps for line in step.said]
+        return [(line, step) for step in self.protocol.steps for line in step.outputs]
 
     def needed(self, outputs: Sequence[str]) -> int:
         """How many changes had been made when the last of these outputs was said. All outputs have left the machine."""
@@ -50,8 +50,8 @@ class Run:
 
     @cached_property
     def unclear(self) -> frozenset[str]:
-        """Lines that left the machine less often than they were said: nobody knows which of them a network lost."""
-        return frozenset(Counter(line for line, _ in self._rests_on) - Counter(self.said))
+        """Lines that left the machine less often than they were written: the network lost some, but not known ones."""
+        return frozenset(Counter(line for line, _ in self._rests_on) - Counter(self.outputs))
 
     def strangers(self, outputs: Sequence[str]) -> tuple[str, ...]:
         """Lines that had left the machine more often than the trace has them. They count as resting on everything."""
@@ -88,13 +88,13 @@ class Runs:
     def of(self, workload: Workload) -> Run:
         """The run that a workload is a recording of. Raises TraceError."""
         if workload not in self._of:
-            said, protocol = unpacked([each.value for each in workload.ops if each.word == SAYS])
-            self._of = {workload: Run(protocol, said)}
+            outputs, protocol = unpacked([each.value for each in workload.ops if each.word == SAYS])
+            self._of = {workload: Run(protocol, outputs)}
         return self._of[workload]
 
 
 class SynchronyJudge(ABC):
-    """What both judges have in common."""
+    """The common part of both judges."""
 
     name: str
     version = ""
@@ -122,7 +122,7 @@ class SynchronyJudge(ABC):
 
 
 class DurabilityJudge(SynchronyJudge):
-    """What an output depends on is there once the output has left the machine."""
+    """All changes that an output depends on are durable once the output has left the machine."""
 
     name = EXTERNAL_DURABILITY
 
@@ -156,7 +156,7 @@ def _kept(run: Run, observation: Observation, outputs: Sequence[str], end: int) 
 
 
 class OrderJudge(SynchronyJudge):
-    """No change is there without all the changes before it."""
+    """No change is durable without all the changes before it."""
 
     name = EXTERNAL_ORDER
     depends_on = ()
@@ -184,10 +184,10 @@ def _shown(step: Step) -> str:
 
 
 def outputs_of(history: History, run: Run) -> tuple[str, ...]:
-    """What had left the machine: lines, and at last the end of the program."""
+    """The outputs that had left the machine: lines, and at last the end of the program."""
     lines = [each.value for each in history.returned_operations if each.word == SAYS]
     ended = any(each.word == ENDS for each in history.returned_operations)
-    return (*lines[: len(run.said)], *([EXIT_STATUS] if ended or len(lines) > len(run.said) else []))
+    return (*lines[: len(run.outputs)], *([EXIT_STATUS] if ended or len(lines) > len(run.outputs) else []))
 
 
 def judges_of_synchrony() -> tuple[SynchronyJudge, ...]:

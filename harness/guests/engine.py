@@ -1,4 +1,4 @@
-"""What runs a guest's kernel: user-mode Linux or QEMU. Also whether QEMU can use KVM on this machine."""
+"""The engines that run a guest's kernel: user-mode Linux and QEMU, with or without KVM."""
 
 import shutil
 import subprocess
@@ -124,6 +124,6 @@ def _try_kvm(qemu: Path, kernel: Path) -> str | None:
     except OSError as error:
         return str(error)
     if tried.returncode != 0:
-        said = tried.stderr.strip().splitlines()
-        return said[0] if said else f"{QEMU} ended with status {tried.returncode}"
+        errors = tried.stderr.strip().splitlines()
+        return errors[0] if errors else f"{QEMU} ended with status {tried.returncode}"
     return None if "Kernel panic" in tried.stdout else "a guest ends before its kernel is up"

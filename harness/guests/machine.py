@@ -27,7 +27,7 @@ from postcrash.harness.errors import (
 from postcrash.harness.files.output import say
 from postcrash.harness.files.scratch import ScratchFolder
 from postcrash.harness.guests.binaries import find_binary
-from postcrash.harness.guests.cpu_pinning import Seat
+from postcrash.harness.guests.cpu_pinning import PinnedCpu
 from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
 from postcrash.harness.guests.events import (
     BootEvent,
@@ -117,7 +117,7 @@ class Machine:
         except (InfrastructureError, OSError) as error:
             self._work.remove()
             raise InfrastructureError(str(error)) from error
-        self._seat = Seat()
+        self._pinned_cpu = PinnedCpu()
 
     def __enter__(self) -> Self:
         try:
@@ -138,7 +138,7 @@ class Machine:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._seat.close()
+        self._pinned_cpu.close()
         self._work.remove()
 
     @property
@@ -172,7 +172,7 @@ class Machine:
             work=str(self._work.path),
             memory_mib=settings.engine.memory_mib,
             disk_sectors=settings.disk_mib * 2048,
-            cpu=self._seat.cpu,
+            cpu=self._pinned_cpu.cpu,
             boot_timeout_s=settings.engine.boot_timeout_s,
             command_timeout_s=settings.command_timeout_s,
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
@@ -206,7 +206,7 @@ class Machine:
         """
         if log is not None:
             self._log.write_bytes(b"")
-        recorded = self._request(
+        recording = self._request(
             RecordingEvent,
             "record",
             base=str(base.absolute()),
@@ -216,10 +216,10 @@ class Machine:
             held=held,
             blktrace=str(blktrace.absolute()) if blktrace else None,
         )
-        output = recorded.output or _NO_OUTPUT
-        ran = _as_run(workload, recorded.transcripts, output)
-        if recorded.failed is not None:
-            raise _failure(ran, recorded.failed, mount.fstype, output)
+        output = recording.output or _NO_OUTPUT
+        ran = _as_run(workload, recording.transcripts, output)
+        if recording.failed is not None:
+            raise _failure(ran, recording.failed, mount.fstype, output)
         if log is not None:
             shutil.copyfile(self._log, log)
         return ran

@@ -1,4 +1,4 @@
-"""The meaning of calls that open, duplicate, close or map files, change the directory, or start threads."""
+"""Handlers of calls that open, duplicate, close or map files, change the directory, or start threads."""
 
 from collections.abc import Mapping as Table
 
@@ -187,13 +187,10 @@ def _msync(context: Context) -> None:
 
 HANDLERS: Table[str, Handler] = {
     **dict.fromkeys(("open", "openat", "openat2", "creat"), _open),
-    "dup": _duplicate,
-    "dup2": _duplicate,
-    "dup3": _duplicate,
+    **dict.fromkeys(("dup", "dup2", "dup3"), _duplicate),
     "fcntl": _fcntl,
     "close_range": _close_range,
-    "execve": _execve,
-    "execveat": _execve,
+    **dict.fromkeys(("execve", "execveat"), _execve),
     "chdir": _chdir,
     "fchdir": _fchdir,
     "mmap": _mmap,

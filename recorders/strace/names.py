@@ -1,4 +1,4 @@
-"""The meaning of calls that change names and attributes."""
+"""Handlers of calls that change names and attributes."""
 
 from collections.abc import Mapping
 

@@ -37,7 +37,7 @@ def applications_markdown(
     ]
     open_cells = [cell for cell in cells if cell.verdict is not Verdict.HOLDS]
     if open_cells:
-        rows = [(cell.application, cell.target, cell.verdict.symbol, cell.said, cell.finding) for cell in open_cells]
+        rows = [(cell.application, cell.target, cell.verdict.symbol, cell.message, cell.finding) for cell in open_cells]
         header = ("application", "target", "", "why", "finding")
         lines += ["## What is wrong, or not known", "", *markdown_table(header, map(markdown_row, rows))]
     certificates = [

@@ -54,7 +54,7 @@ def allowed(protocol: Protocol, names: frozenset[str]) -> Asked:
     """All folders that a file system with these properties can leave."""
     implications, slots = implications_with(protocol, names), Slots(protocol)
     return {
-        (state.folder.digest, moment.said)
+        (state.folder.digest, moment.outputs)
         for moment in moments(protocol, implications)
         for state in Space(slots, moment, implications).states()
     }

@@ -47,7 +47,7 @@ def _outcome(run: FlushRun) -> str:
     cell = run.cell
     if cell.verdict is Verdict.HOLDS:
         return f"all {cell.states:,} crash states are fine ({cell.recoveries:,} recoveries, {cell.folders} folders)"
-    return f"{cell.said}" + (f" ({cell.finding})" if cell.finding else "")
+    return f"{cell.message}" + (f" ({cell.finding})" if cell.finding else "")
 
 
 def runs_to_json(runs: RunsWithout) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What `postcrash needs --html` writes: needs times gives, with the system calls and source lines that are to blame."""
+"""The page of `postcrash needs --html`: the table, with the system calls and source lines that are to blame."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ def _vulnerability(analysis: ApplicationNeeds, failure: BadFolder) -> Vulnerabil
         application=analysis.application.name,
         message=failure.message,
         lost=(*texts, *([f"… and {len(lost) - _LOST_MAX} more"] if len(lost) > _LOST_MAX else [])),
-        said=", ".join(failure.moment.said[-_SAID_MAX:]),
+        said=", ".join(failure.moment.outputs[-_SAID_MAX:]),
         prevented=tuple(in_order(failure.broken)),
     )
 

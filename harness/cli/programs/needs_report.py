@@ -1,13 +1,14 @@
 """Prints the needs of applications as they are found, and collects them for the files that are written."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Console
+from rich.status import Status
 
 from postcrash.apps import Application
-from postcrash.apps.needs import ASSUMPTIONS, Advice, Needs, SearchLimits, in_order
+from postcrash.apps.needs import ASSUMPTIONS, Advice, Needs, SearchLimits, advise, find_needs, in_order
 from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.flush_runs import FlushRunner
 from postcrash.harness.auditing.folder_plan import AuditSetup
@@ -72,7 +73,7 @@ class NeedsReport:
         """Find the needs of an application, and whether the targets give them."""
         with ApplicationNeeds(application) as analysis:
             with notes().status("judging folders") as status:
-                needs = analysis.needs(self._scope.limits, lambda text: status.update(f"judging folders {text}"))
+                needs = find_needs(analysis.protocol, analysis.judge, self._scope.limits, _updating(status))
             print_needs(self._console, analysis, needs)
             self._answers.append(to_json(analysis, needs))
             self._rows.append(_row(analysis, needs))
@@ -100,14 +101,14 @@ class NeedsReport:
 
     def _advice(self, analysis: ApplicationNeeds, given: frozenset[str]) -> Advice:
         with notes().status("judging folders") as status:
-            advice = analysis.advice(given, self._scope.limits, lambda text: status.update(f"judging folders {text}"))
+            advice = advise(analysis.protocol, analysis.judge, self._scope.limits, given, _updating(status))
         print_advice(self._console, analysis.protocol, advice)
         return advice
 
     def _advice_on(
         self, analysis: ApplicationNeeds, target: Target, given: frozenset[str], whole: Audit
     ) -> dict[str, object]:
-        """Advice on a target where the application came to `whole`, as decoded JSON. What it rests on is run there."""
+        """Advice on a target where `whole` is the audit, as decoded JSON. Flushes are left out there to test it."""
         assert self._scope.advising is not None
         if lacking := lacking_of(analysis.protocol, given):
             self._console.print(f"  no advice: {lacking}", highlight=False, markup=False)
@@ -127,7 +128,7 @@ class NeedsReport:
         return {**advice_to_json(advice), "runs": runs_to_json(runs)}
 
     def _cell(self, analysis: ApplicationNeeds, target: Target) -> tuple[NeedsCell, frozenset[str], Audit]:
-        """The cell, the properties of the target, and what the application came to there."""
+        """The cell, the properties of the target, and the audit there."""
         question = question_of(analysis.protocol, self._scope.how)
         with TerminalProgress(plans_of(self._session, target, question)) as progress:
             given = gives(self._session, target, question, self._scope.guests, progress, fresh=self._scope.fresh)
@@ -166,6 +167,10 @@ class NeedsReport:
             for cell in self.cells
         ]
         return {"needs": self._answers, "cells": cells}
+
+
+def _updating(status: Status) -> Callable[[str], None]:
+    return lambda text: status.update(f"judging folders {text}")
 
 
 def _row(analysis: ApplicationNeeds, needs: Needs) -> NeedsRow:

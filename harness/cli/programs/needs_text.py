@@ -16,7 +16,7 @@ _LOST_SHOWN = 4
 
 
 def print_needs(console: Console, analysis: ApplicationNeeds, needs: Needs) -> None:
-    """What was found out, for people."""
+    """Print the needs of an application."""
     protocol, shown = analysis.protocol, worth_showing(needs.failures)
     for failure in shown[:_FAILURES_SHOWN]:
         console.rule(f"[red]{escape(failure.message)}[/]", align="left")
@@ -48,8 +48,8 @@ def failure_lines(protocol: Protocol, failure: BadFolder) -> list[str]:
     lines += [f"  … and {len(lost) - _LOST_SHOWN} more"] if len(lost) > _LOST_SHOWN else []
     there = there_in(protocol, failure)
     lines += [f"  there: {change_text(protocol, there)}"] if there else []
-    said = ", ".join(failure.moment.said[-3:])
-    lines += [f"  it had said: {said}"] if said else []
+    outputs = ", ".join(failure.moment.outputs[-3:])
+    lines += [f"  it had said: {outputs}"] if outputs else []
     names = ", ".join(in_order(failure.broken)) or "no property"
     return [*lines, f"  prevented by: {names}"]
 
@@ -86,7 +86,7 @@ def worth_showing(failures: Sequence[BadFolder]) -> list[BadFolder]:
 
 
 def to_json(analysis: ApplicationNeeds, needs: Needs) -> dict[str, object]:
-    """What was found out, as JSON."""
+    """The needs of an application as JSON."""
     protocol = analysis.protocol
     return {
         "application": analysis.application.name,
@@ -102,7 +102,7 @@ def to_json(analysis: ApplicationNeeds, needs: Needs) -> dict[str, object]:
         "failures": [
             {
                 "message": failure.message,
-                "said": list(failure.moment.said),
+                "said": list(failure.moment.outputs),
                 "lost": [change_text(protocol, change) for change in failure.state.lost],
                 "there": change_text(protocol, there) if (there := there_in(protocol, failure)) else None,
                 "prevented_by": in_order(failure.broken),
@@ -113,7 +113,7 @@ def to_json(analysis: ApplicationNeeds, needs: Needs) -> dict[str, object]:
 
 
 def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
-    """Advice for people."""
+    """Print advice."""
     given = f"file systems with {', '.join(in_order(advice.names))}" if advice.names else "any file system"
     console.print(f"on {given}:", highlight=False)
     for each in advice.missing:

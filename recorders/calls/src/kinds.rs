@@ -20,8 +20,8 @@ pub enum Kind {
     FlushMemory,
     /// Everything is made durable; with an argument, a descriptor, all of the file system behind it.
     FlushAll(Option<usize>),
-    /// The program says something.
-    Says,
+    /// The program writes output.
+    Outputs,
     /// A file may be mapped: stores to it are no system calls.
     Map,
     /// Anything. It is not known what the call does.

@@ -123,8 +123,8 @@ pub fn addresses(field: &str) -> Option<(u64, u64)> {
 pub fn former(thread: libc::pid_t) -> libc::pid_t {
     let mut former: libc::c_ulong = 0;
     // SAFETY: the kernel writes one number.
-    let asked = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
-    if asked < 0 {
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
+    if result < 0 {
         thread
     } else {
         former as libc::pid_t

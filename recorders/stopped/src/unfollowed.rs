@@ -9,7 +9,7 @@ use crate::system_calls::{effect_of, Effect};
 /// A process or thread that its tracer is not told of.
 pub const UNTRACED: &str = "the program starts a process that cannot be followed (CLONE_UNTRACED)";
 /// A line that no call of the program writes. Nobody knows when it was out.
-pub const SAID_OUTSIDE: &str =
+pub const OUTPUT_OUTSIDE_CALLS: &str =
     "the program says something that none of its calls of write says (io_uring, io_submit, or a \
                                 process that cannot be followed)";
 /// Calls of programs for x32 have this bit in their numbers.
@@ -41,8 +41,8 @@ impl Starts {
     }
 
     /// The tracer is told of what a thread starts: PTRACE_EVENT_FORK, PTRACE_EVENT_VFORK or PTRACE_EVENT_CLONE.
-    pub fn told(&mut self, thread: libc::pid_t) {
-        self.begun.entry(thread).and_modify(|told| *told = true);
+    pub fn confirm(&mut self, thread: libc::pid_t) {
+        self.begun.entry(thread).and_modify(|is_confirmed| *is_confirmed = true);
     }
 
     /// Whether a thread is in a call that starts something.
@@ -126,7 +126,7 @@ mod tests {
         assert!(starts.is_starting(1) && !starts.is_starting(2));
         assert_eq!(starts.ends(1, 77), Some(UNTRACED));
         begin(&mut starts);
-        starts.told(1);
+        starts.confirm(1);
         assert_eq!(starts.ends(1, 77), None);
         begin(&mut starts);
         assert_eq!(starts.ends(1, -i64::from(libc::EAGAIN)), None);

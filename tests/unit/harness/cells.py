@@ -19,7 +19,7 @@ def audit_cell(verdict: Verdict = Verdict.HOLDS, **changed: Any) -> AuditCell:
         folders=5,
         recordings=2,
         ways=1,
-        said="",
+        message="",
         finding="",
     )
     return replace(cell, **changed)

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use postcrash_stopped::system_calls::Part::{Bytes, BytesAt, File, Flags, Mapped, Path, PathAt};
 use postcrash_stopped::system_calls::{is_flush, path_start, system_call, Effect, SystemCall};
-use postcrash_stopped::unfollowed::{only_writes, Starts, SAID_OUTSIDE};
+use postcrash_stopped::unfollowed::{only_writes, Starts, OUTPUT_OUTSIDE_CALLS};
 use postcrash_stopped::{former, mapped, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 use postcrash_wire::units::PAGE_BYTES;
@@ -142,13 +142,13 @@ impl Calls {
 
     /// A thread has started another one, or a process, which is stopped at its calls as well.
     pub fn started(&mut self, thread: libc::pid_t) {
-        self.starts.told(thread);
+        self.starts.confirm(thread);
     }
 
     /// Something was said since the last stop.
-    pub fn said(&mut self) {
+    pub fn output_received(&mut self) {
         if self.writing.is_empty() {
-            self.refused = self.refused.or(Some(SAID_OUTSIDE));
+            self.refused = self.refused.or(Some(OUTPUT_OUTSIDE_CALLS));
         }
     }
 
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn paths_are_told_as_the_target_has_them() {
-        for (path, told) in [
+        for (path, shown) in [
             (format!("{MOUNT_POINT}/a/b"), "a/b"),
             (format!("{HOST}{MOUNT_POINT}//a/./b"), "a/b"),
             (format!("/{MOUNT_POINT}/a"), "a"),
@@ -346,7 +346,7 @@ mod tests {
             ("/srv/f".to_owned(), "/srv/f"),
             ("/mntx/f".to_owned(), "/mntx/f"),
         ] {
-            assert_eq!(in_target(&path), told);
+            assert_eq!(in_target(&path), shown);
         }
     }
 
@@ -398,10 +398,10 @@ mod tests {
     fn a_line_that_nobody_writes_is_why_a_program_is_refused() {
         let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
         calls.writing.insert(7);
-        calls.said();
+        calls.output_received();
         assert_eq!(calls.refused(), None);
         assert_eq!(calls.ended(7), None);
-        calls.said();
-        assert_eq!(calls.refused(), Some(SAID_OUTSIDE));
+        calls.output_received();
+        assert_eq!(calls.refused(), Some(OUTPUT_OUTSIDE_CALLS));
     }
 }

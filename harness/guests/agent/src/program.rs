@@ -77,7 +77,7 @@ pub enum ProgramEvent<'a> {
     Call(Message),
 }
 
-type Tell<'a> = dyn FnMut(ProgramEvent) -> io::Result<()> + 'a;
+type Report<'a> = dyn FnMut(ProgramEvent) -> io::Result<()> + 'a;
 
 /// What a program said, and how it ended.
 #[derive(Serialize)]
@@ -106,14 +106,14 @@ impl Transcript {
     }
 }
 
-/// Run the shell command to its end and call `tell` for each line, and for system calls of the threads that are stopped if
+/// Run the shell command to its end and call `report` for each line, and for system calls of the threads that are stopped if
 /// these are all.
 pub fn run(
     command: &str,
     seconds: u64,
     input: Stdio,
     stopped: StoppedProcesses,
-    tell: &mut Tell,
+    report: &mut Report,
 ) -> io::Result<Transcript> {
     mount_scratch()?;
     modules::load(MODULES)?;
@@ -142,22 +142,22 @@ pub fn run(
     let mut calls = left_out.map(Calls::of_target).transpose()?;
     let mut at_stop = |stop: Option<(libc::pid_t, Stop)>| {
         // Also where a call begins: the kernel may have written a line for io_uring since the last call ended.
-        let may_go_on = heard(&mut output, &mut calls, |output| output.drain(tell))?;
+        let may_go_on = receive(&mut output, &mut calls, |output| output.drain(report))?;
         let notes = match (stop, calls.as_mut()) {
             (Some((thread, stop)), Some(calls)) => notes_of(thread, stop, calls)?,
             _ => Vec::new(),
         };
-        notes.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
+        notes.into_iter().try_for_each(|note| report(ProgramEvent::Call(note)))?;
         Ok(may_go_on && calls.as_ref().and_then(Calls::refused).is_none())
     };
     let status = traced(main, &others, options, limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
     let left = calls.as_mut().map_or_else(Vec::new, Calls::all_ended);
-    left.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
+    left.into_iter().try_for_each(|note| report(ProgramEvent::Call(note)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
     }
-    heard(&mut output, &mut calls, |output| output.end(tell))?;
+    receive(&mut output, &mut calls, |output| output.end(report))?;
     if let Some(reason) = calls.as_ref().and_then(Calls::refused) {
         return Ok(Transcript { lines: Vec::new(), status: UNFOLLOWED, errors: reason.to_owned() });
     }
@@ -173,17 +173,17 @@ pub fn run(
 }
 
 /// Take what was said. The notes of calls tell whether one of them can have said it.
-fn heard<T>(
+fn receive<T>(
     output: &mut Output,
     calls: &mut Option<Calls>,
     take: impl FnOnce(&mut Output) -> io::Result<T>,
 ) -> io::Result<T> {
     let known = output.bytes;
-    let taken = take(output)?;
+    let received = take(output)?;
     if let Some(calls) = calls.as_mut().filter(|_| output.bytes > known) {
-        calls.said();
+        calls.output_received();
     }
-    Ok(taken)
+    Ok(received)
 }
 
 /// What there is to note of the calls of a program when one of its threads has stopped.
@@ -373,13 +373,13 @@ impl Output {
     }
 
     /// Take what is there. Whether the program may go on: it has not said too much.
-    fn drain(&mut self, tell: &mut Tell) -> io::Result<bool> {
+    fn drain(&mut self, report: &mut Report) -> io::Result<bool> {
         if self.is_too_much() {
             return Ok(false);
         }
         for line in self.remote.as_mut().map_or(Ok(Vec::new()), Remote::received)? {
             self.bytes += line.len();
-            tell(ProgramEvent::Line(&line))?;
+            report(ProgramEvent::Line(&line))?;
             self.lines.push(line);
         }
         let mut waiting: libc::c_int = 0;
@@ -394,24 +394,24 @@ impl Output {
         self.pending.extend_from_slice(&bytes);
         while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
-            self.line(&line[..end], tell)?;
+            self.line(&line[..end], report)?;
         }
         Ok(!self.is_too_much())
     }
 
     /// The last line, if it has no end.
-    fn end(&mut self, tell: &mut Tell) -> io::Result<()> {
-        self.drain(tell)?;
+    fn end(&mut self, report: &mut Report) -> io::Result<()> {
+        self.drain(report)?;
         let line = std::mem::take(&mut self.pending);
         if line.is_empty() {
             return Ok(());
         }
-        self.line(&line, tell)
+        self.line(&line, report)
     }
 
-    fn line(&mut self, bytes: &[u8], tell: &mut Tell) -> io::Result<()> {
+    fn line(&mut self, bytes: &[u8], report: &mut Report) -> io::Result<()> {
         let line = String::from_utf8_lossy(bytes).into_owned();
-        tell(ProgramEvent::Line(&line))?;
+        report(ProgramEvent::Line(&line))?;
         self.lines.push(line);
         Ok(())
     }

@@ -24,7 +24,7 @@ CALLS = ("write", "fsync", "pwritev2", "fdatasync", "rename", "sync", "fsync")
 def step(number: int, call: str) -> Step:
     durable = (FlushedRange(2, 0, None, own=False),) if call in ("fsync", "fdatasync", "pwritev2") else ()
     about = "" if call == "sync" else "a"
-    return Step(number, call, about, 0, 0, durable, everything=call == "sync", said=(), known=0)
+    return Step(number, call, about, 0, 0, durable, everything=call == "sync", outputs=(), known=0)
 
 
 PROTOCOL = Protocol(1, {}, {}, tuple(map(step, range(len(CALLS)), CALLS)), ())

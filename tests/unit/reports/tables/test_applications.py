@@ -18,7 +18,7 @@ def cell(application: str, target: str, verdict: Verdict, said: str = "", findin
         folders=2,
         recordings=1,
         ways=0,
-        said=said,
+        message=said,
         finding=finding,
     )
 
