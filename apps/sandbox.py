@@ -233,8 +233,8 @@ class Sandbox:
         except queue.Empty:
             group, limits = self._new_group(), self._limits
             members = group.members if group else None
-            kib = (limits.memory_mib << 10, limits.disk_mib << 10)
-            starter = _Starter(Launcher(members, *kib, self._network), group)
+            launcher = Launcher(members, limits.memory_mib << 10, limits.disk_mib << 10, self._network)
+            starter = _Starter(launcher, group)
         try:
             yield starter
         except OSError as error:

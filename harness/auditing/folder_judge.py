@@ -22,7 +22,22 @@ class FolderState:
     acknowledged: tuple[str, ...]
 
 
-class FolderJudge(ABC):
+class ContentJudge:
+    """A judge that needs the contents of files byte by byte."""
+
+    def wants(self, recover: RecoveryKind) -> bool:
+        """See `Judge`."""
+        return recover.walk and recover.bytes
+
+
+def opinion_of_unmounted(observation: Observation) -> Opinion | None:
+    """The opinion of a crash state that does not mount. None if it does."""
+    if not observation.mount_errno and ROOT_PATH in observation.tree:
+        return None
+    return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+
+
+class FolderJudge(ContentJudge, ABC):
     """Runs a check of the folder of every crash state, with the lines that had been acknowledged.
 
     Folders with equal bytes and equal acknowledgements are checked once. A check that
@@ -63,14 +78,10 @@ class FolderJudge(ABC):
         """The number of different folders, with acknowledgements, that were checked."""
         return len(self._passed | self._failed)
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`: recoveries that tell contents byte by byte."""
-        return recover.walk and recover.bytes
-
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if observation.mount_errno or ROOT_PATH not in observation.tree:
-            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        if unmounted := opinion_of_unmounted(observation):
+            return unmounted
         if self._seconds is not None and self._spent > self._seconds:
             return Opinion(Verdict.UNDECIDED, False, NO_TIME_FOR_CHECKS, is_last=True)
         try:

@@ -14,13 +14,13 @@ from functools import cached_property
 
 from postcrash.apps import Application, UnreadFolderError
 from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceError, UnorderedError, unpacked
+from postcrash.harness.auditing.folder_judge import ContentJudge, opinion_of_unmounted
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
 from postcrash.model.operation import ENDS, SAYS
-from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
-from postcrash.targets import RecoveryKind
+from postcrash.model.tree import MADE_BY_MKFS
 
 EXTERNAL_DURABILITY, EXTERNAL_ORDER = "external-durability", "external-order"
 EXIT_STATUS = "the exit status"
@@ -93,7 +93,7 @@ class Runs:
         return self._of[workload]
 
 
-class SynchronyJudge(ABC):
+class SynchronyJudge(ContentJudge, ABC):
     """The common part of both judges."""
 
     name: str
@@ -103,14 +103,10 @@ class SynchronyJudge(ABC):
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`: recoveries that tell contents byte by byte."""
-        return recover.walk and recover.bytes
-
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if observation.mount_errno or ROOT_PATH not in observation.tree:
-            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        if unmounted := opinion_of_unmounted(observation):
+            return unmounted
         try:
             run = self._runs.of(history.workload)
             return self._opinion(run, history, replace(observation, tree=_whole(observation)))

@@ -52,11 +52,6 @@ class Description:
     flags: frozenset[str]
     position: int = 0
 
-    @property
-    def appends(self) -> bool:
-        """Whether every write goes to the end."""
-        return "O_APPEND" in self.flags
-
 
 @dataclass(frozen=True, slots=True)
 class DescriptorSlot:
