@@ -404,9 +404,12 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
     written.map_err(raise)
 }
 
+/// The places of a path and, before it, of the descriptor of its folder.
+type PathPlaces = (Option<usize>, usize);
+
 /// The table of system calls: name, effect, and places of the paths.
 #[pyfunction]
-fn system_calls() -> Vec<(&'static str, &'static str, Vec<(Option<usize>, usize)>)> {
+fn system_calls() -> Vec<(&'static str, &'static str, Vec<PathPlaces>)> {
     SYSTEM_CALLS.iter().map(|call| (call.name(), call.effect.word(), call.paths())).collect()
 }
 
