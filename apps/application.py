@@ -68,7 +68,7 @@ class Application:
     seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
     check_memory_mib, check_disk_mib  what `check` may use: memory of each process; disk of the folder, and of all else
     check_sockets  whether `check` can make sockets; without them, checks are faster
-    inodes      how many it needs: a file system that is made with fewer has so many for it
+    inodes      how many inodes it needs at least; targets with fewer are made with this number
     folder      the folder of the application's file, which guest and sandbox see
     build       a shell command that builds it, if it is built: it puts into `{built}` what it makes
     source      the package that it is built from: the build runs there, and in an empty folder if there is none

@@ -80,9 +80,14 @@ class Building:
         folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else scratch / "unpacked"
         command = self.application.build_command(scratch / "built")
         log = scratch / "log"
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             status = subprocess.run(
-                ["sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False
+                ["sh", "-c", command],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
             ).returncode
         if status != 0:
             kept = log.rename(f"{self.place}.log")
@@ -90,7 +95,7 @@ class Building:
             raise BuildError(f"{self.application.name}: its build fails with status {status} (log: {kept}):\n{last}")
 
     def _digest(self) -> str:
-        """Of all that decides what is built, but the compiler."""
+        """Digest of all that determines the build, except for the compiler."""
         command, folder = self.application.build, self.application.folder
         files = {}
         if folder is not None:

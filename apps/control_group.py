@@ -1,4 +1,4 @@
-"""A control group of Linux: it bounds how many processes a check can have, and tells whether that was too few."""
+"""Control groups of Linux, which limit the number of processes of a check and count the attempts to exceed it."""
 
 import itertools
 import os
@@ -22,9 +22,9 @@ class ControlGroup:
 
     @classmethod
     def of(cls, processes: int) -> "ControlGroup | None":
-        """A new one with at most so many processes; None where this machine lets us make none.
+        """Make a group with this limit on processes. None if this machine does not allow it.
 
-        There, what forks without end is ended with its time.
+        Without a group, a fork bomb ends with the time of its check.
         """
         for parent in (_CGROUPS / "pids", _CGROUPS):
             folder = parent / f"postcrash-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
@@ -46,7 +46,7 @@ class ControlGroup:
         return self.folder / "cgroup.procs"
 
     def refused(self) -> int:
-        """How often a process was not started because there were too many. 0 where the kernel does not tell."""
+        """How often the kernel refused to start a process because of the limit. 0 if it does not count them."""
         with suppress(OSError, ValueError):
             words = (self.folder / "pids.events").read_text().split()
             return int(dict(zip(words[::2], words[1::2], strict=True)).get("max", "0"))

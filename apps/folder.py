@@ -13,7 +13,7 @@ from postcrash.model.segments import BYTES
 from postcrash.model.tree import ROOT_PATH
 
 BYTES_MAX = 64 << 20
-"""Of all files of a folder together."""
+"""The most bytes that all files of a folder have together."""
 _UNREADABLE = "\ufffd"
 """Stands in names for bytes that are not text (docs/formats.md)."""
 _TYPES = {"dir": tarfile.DIRTYPE, "symlink": tarfile.SYMTYPE, "fifo": tarfile.FIFOTYPE}
@@ -21,7 +21,7 @@ _TYPES = {"dir": tarfile.DIRTYPE, "symlink": tarfile.SYMTYPE, "fifo": tarfile.FI
 
 
 class UnreadFolderError(ValueError):
-    """Something of the tree could not be read, so nobody knows what the application would find; the text says what."""
+    """A part of the tree could not be read, so the folder that the application would find is not known."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Folder:
 
     @classmethod
     def of(cls, tree: Tree) -> Self:
-        """The folder that `tree` shows, of which contents are told byte by byte. Raises UnreadFolderError.
+        """The folder of a tree with contents byte by byte. Raises UnreadFolderError.
 
         Contents that are not settled are settled here, so it is called within a question of `every_answer`.
         """
@@ -79,7 +79,7 @@ def _members(entry: Entry, first: dict[int, str]) -> Iterator[tuple[tarfile.TarI
 
 
 def content_of(entry: Entry) -> bytes:
-    """The bytes of a file of which contents are told byte by byte. Raises UnreadFolderError."""
+    """The bytes of a file whose tree has contents byte by byte. Raises UnreadFolderError."""
     return b"".join(_bytes_of(run, entry.path) for run in runs(entry, 0, entry.size))
 
 

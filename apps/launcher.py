@@ -1,4 +1,4 @@
-"""A small process that starts checks, one at a time, and is told of each over its standard input, a socket.
+"""A small process that starts checks, one at a time. Its standard input is a socket, over which it gets each of them.
 
 It stands in the checks' control group and has their limits, so that each check has them from its beginning. To move
 every check into the group would take longer than most checks do, because the kernel waits for all CPUs then. It imports
@@ -21,7 +21,7 @@ REQUEST_BYTES_MAX = 1 << 20
 EXTRA = 64
 """The descriptor of a check's third file. The numbers of those after it follow. Nothing else gets so high a number."""
 DESCRIPTORS_MAX = 48
-"""A check can be given so many files, its standard input and its output included."""
+"""The most files that a check can be given, its standard input and its output included."""
 LATE = "late"
 """The answer for a check that did not end in its time. Others: its exit status; in a list, the errno of its start."""
 _ENDED = "what starts the checks has ended"
@@ -61,7 +61,7 @@ class Launcher:
     def start(self, command: Sequence[str], files: Sequence[int], seconds: float) -> None:
         """Have `command` run; `files` are its standard input, its output, and those that it finds from `EXTRA` on.
 
-        They may be closed then. The command may take so many seconds. LauncherEndedError, or another OSError.
+        They may be closed then. The command may take `seconds`. LauncherEndedError, or another OSError.
         """
         request = json.dumps([list(command), seconds]).encode()
         try:
@@ -80,10 +80,10 @@ class Launcher:
             answer = self._socket.recv(REQUEST_BYTES_MAX)
         if not answer:
             raise LauncherEndedError(_ENDED)
-        told = json.loads(answer)
-        if isinstance(told, list):
-            raise OSError(told[0], os.strerror(told[0]))
-        return None if told == LATE else int(told)
+        result = json.loads(answer)
+        if isinstance(result, list):
+            raise OSError(result[0], os.strerror(result[0]))
+        return None if result == LATE else int(result)
 
 
 def _serve(orders: socket.socket) -> None:
@@ -104,10 +104,10 @@ def _serve(orders: socket.socket) -> None:
 
 
 def _run(command: list[str], files: list[int], seconds: float, orders: socket.socket) -> int | str:
-    given, said, *others = files
+    stdin, output, *others = files
     extra = [os.dup2(file, number) for number, file in enumerate(others, EXTRA)]
     try:
-        process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=extra, process_group=0)
+        process = subprocess.Popen(command, stdin=stdin, stdout=output, stderr=output, pass_fds=extra, process_group=0)
     finally:
         for file in extra:
             os.close(file)
@@ -120,7 +120,7 @@ def _run(command: list[str], files: list[int], seconds: float, orders: socket.so
 
 
 def _ends(process: int, seconds: float, orders: socket.socket) -> bool:
-    """Whether the process ends in so many seconds, and before the other end of `orders` is gone."""
+    """Whether the process ends within `seconds`, and before the other end of `orders` is closed."""
     ended = os.pidfd_open(process)
     try:
         waiting = select.poll()

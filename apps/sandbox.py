@@ -1,7 +1,7 @@
 """Where an application's recovery and check run: a copy of the folder in memory, and next to nothing besides.
 
 bubblewrap gives the check its own processes, network (none), devices and file system: the machine's programs and the
-folders that it is told of, read-only, and the folder itself. All of it ends with the check, whatever that started.
+folders of the application, read-only, and the folder itself. All of it ends with the check, whatever that started.
 """
 
 import errno
@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from postcrash.apps.control_group import ControlGroup
@@ -122,9 +121,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -163,21 +160,21 @@ class Sandbox:
     def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
         with ExitStack() as stack:
             try:
-                given, said = (stack.enter_context(in_memory()) for _ in range(2))
+                stdin, output_file = (stack.enter_context(in_memory()) for _ in range(2))
                 with self._starter() as starter:
                     before = _refused(starter)
                     with self._making:
-                        archive = self._start(starter.launcher, (given, said), folder, command, acknowledged)
+                        archive = self._start(starter.launcher, (stdin, output_file), folder, command, acknowledged)
                     status = starter.launcher.end()
                     is_refused = _refused(starter) > before
             except OSError as error:
                 is_passing = isinstance(error, LauncherEndedError) or error.errno == errno.EAGAIN
                 kind = _PassingError if is_passing else SandboxError
                 raise kind(f"no check can be run: {error.strerror or error}") from error
-            for file in (given, said):
+            for file in (stdin, output_file):
                 file.seek(0)
-            has_begun = given.read() != archive
-            output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
+            has_begun = stdin.read() != archive
+            output = output_file.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
         if status is not None and not has_begun:
             raise _not_begun(output.strip()[:500])
         return self._result(status, output, is_refused=is_refused)
@@ -191,7 +188,7 @@ class Sandbox:
         acknowledged: Sequence[str],
     ) -> bytes:
         """Start a check. Returns what its standard input, the first of `streams`, holds then. OSError."""
-        given, said = streams
+        stdin, output_file = streams
         with SandboxFiles() as files:
             if not self._limits.sockets:
                 # Root owns what is in /proc/net, and could change modes there for the checks that follow.
@@ -202,14 +199,14 @@ class Sandbox:
                 files.add(path, content)
             is_made = files.add_folder(folder, PLACE)
             archive = b"" if is_made else folder.archive
-            given.write(archive)
-            given.seek(0)
+            stdin.write(archive)
+            stdin.seek(0)
             check = self._command("" if is_made else _UNPACK, command, files.words)
-            launcher.start(check, (given.fileno(), said.fileno(), *files.files), self._limits.seconds)
+            launcher.start(check, (stdin.fileno(), output_file.fileno(), *files.files), self._limits.seconds)
         return archive
 
     def _result(self, status: int | None, output: str, *, is_refused: bool) -> CheckResult:
-        """How a check that began has ended. What comes of a limit is no answer, whatever the check makes of it."""
+        """The result of a check that began. If it ran into a limit, its exit status does not count."""
         if is_refused:
             return CheckResult(None, f"the check wanted more than {self._limits.processes} processes")
         if status == _FILE_TOO_LARGE:
@@ -236,8 +233,8 @@ class Sandbox:
         except queue.Empty:
             group, limits = self._new_group(), self._limits
             members = group.members if group else None
-            kib = (limits.memory_mib << 10, limits.disk_mib << 10)
-            starter = _Starter(Launcher(members, *kib, self._network), group)
+            launcher = Launcher(members, limits.memory_mib << 10, limits.disk_mib << 10, self._network)
+            starter = _Starter(launcher, group)
         try:
             yield starter
         except OSError as error:
@@ -292,13 +289,13 @@ def _network() -> tuple[str, ...]:
     return words if is_made else ()
 
 
-def _not_begun(said: str) -> SandboxError:
-    """Why a check did not begin, by what was said instead. A shell that cannot fork says nothing."""
-    if not said:
+def _not_begun(output: str) -> SandboxError:
+    """Why a check did not begin, by what the shell wrote instead. One that cannot fork writes nothing."""
+    if not output:
         return _PassingError("the sandbox could not start the check: too many processes")
-    is_full = said.startswith("bwrap: ") and os.strerror(errno.EAGAIN) in said
-    is_of_folder = said.startswith("bwrap: ") and f" {PLACE}/" in said
-    return (_PassingError if is_full else SandboxError)(f"{_NOT_UNPACKED}\n{said}" if is_of_folder else said)
+    is_full = output.startswith("bwrap: ") and os.strerror(errno.EAGAIN) in output
+    is_of_folder = output.startswith("bwrap: ") and f" {PLACE}/" in output
+    return (_PassingError if is_full else SandboxError)(f"{_NOT_UNPACKED}\n{output}" if is_of_folder else output)
 
 
 def _refused(starter: _Starter) -> int:

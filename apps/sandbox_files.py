@@ -76,7 +76,7 @@ class SandboxFiles(ExitStack):
 
 
 def in_memory() -> BinaryIO:
-    """A new file that no disk has to write: an audit asks about thousands of folders, of some MiB each."""
+    """A new file in memory: an audit checks thousands of folders of some MiB each."""
     return os.fdopen(os.memfd_create("postcrash"), "w+b")
 
 

@@ -199,3 +199,9 @@ def export_dm_log_writes(
     Counts: entries; unfinished (never completed, not in the log); overtaken (completed after a later write over the
     same sectors); fua_behind_flush (FUA writes that stand behind a flush that was under way).
     """
+
+def system_calls() -> list[tuple[str, str, list[tuple[int | None, int]]]]:
+    """The table of system calls (recorders/stopped/src/system_calls.rs): name, effect, and places of path arguments.
+
+    A path's place comes with that of the descriptor of the folder from which it starts; None: the working directory.
+    """

@@ -9,6 +9,8 @@ from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "dm-log-writes"
+LOG_MIB = 512
+"""The size of the disk for the log of a script. It also needs room for the writes of mkfs."""
 _MARK = re.compile(r"(started|returned):([0-9]{1,9})")
 """What the agent writes. Every mark other than these and `_DURABLE` is left out."""
 _DURABLE = "durable"

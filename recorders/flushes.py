@@ -30,7 +30,7 @@ def placed_flushes(disk: Trace, above: Trace, writes: dict[int, MatchedRequest],
 
 
 def _shared(steps: list["_Step"], start: "_Walk", alone: Agreement) -> Agreement:
-    """What `placed_flushes` comes to with threads; `alone` is what it comes to if no flush is shared."""
+    """The result of `placed_flushes` with threads; `alone` is the result if no flush is shared."""
     ways = [start]
     for step in steps:
         after = [after for way in ways for after in way.after(step)]
@@ -76,7 +76,7 @@ def _sharing(way: "_Walk") -> tuple[int, list[int]]:
 
 
 _WAYS_MAX = 64
-"""So many ways to share flushes are followed at one time."""
+"""The most ways to share flushes that are followed at one time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,9 @@ class _Walk:
     def state(self, first_left: float) -> tuple[Hashable, ...]:
         """All that later steps depend on, beside when writes are stable. `first_left` is that of the last step."""
         place = min(bisect_right(self._submissions, first_left), self._next - 1)
-        numbers = (frozenset(n for n in told if n >= place) for told in (self._of_flushes, self._of_plain_flushes))
+        numbers = (
+            frozenset(n for n in flushes if n >= place) for flushes in (self._of_flushes, self._of_plain_flushes)
+        )
         counts = (self._written, self._completed, self._next, self._is_dirty, self._needless, self._spare)
         return (*counts, *numbers, tuple(each for each in self._serving() if each[0] > first_left))
 
@@ -185,13 +187,13 @@ class _Walk:
         stable as soon as it is completed itself.
         """
         serving = self._serving()
-        told: list[float] = []
+        moments: list[float] = []
         for found in self.result.placed:
             if found.request.kind != "flush":
                 behind = bisect_right(serving, (completion(found), math.inf))
                 flushed = serving[behind][1] if behind < len(serving) else math.inf
-                told += [min(flushed, completion(found)) if found.request.fua else flushed, completion(found)]
-        return told
+                moments += [min(flushed, completion(found)) if found.request.fua else flushed, completion(found)]
+        return moments
 
     def _serving(self) -> list[tuple[int, float]]:
         """When flushes were submitted and completed.

@@ -1,4 +1,4 @@
-"""What a comparison of two recorders comes to, and words for requests."""
+"""The result of a comparison of two recorders, and requests in words."""
 
 import math
 from collections import Counter

@@ -1,8 +1,8 @@
 """Which flushes of an application are needed, and which are missing.
 
-A flush is needed if the check fails without it. Flushes without which it does not fail can go together, on file systems
-with the properties that were assumed; or the check does not see what they are for. All of this is about the model of
-the program's system calls. No run without a flush is made.
+A flush is needed if the check fails without it. Otherwise it is redundant on file systems with these properties, or
+the check does not cover what it is for. The advice is about the model of the program's system calls: no program is run
+without a flush.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _ADDED_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class FlushAdvice:
-    """What happens without a flush and without those before it that can go: the first failure, or that none was found.
+    """The first failure without a flush and without the redundant ones before it, or that there is none.
 
     is_instead  it could go if one of the others did not
     """
@@ -69,7 +69,7 @@ class Advice:
 
     @property
     def noticed(self) -> int:
-        """Of so many flushes the check notices the loss, if those are gone that can go."""
+        """Number of flushes that the check depends on, after redundant ones are removed."""
         return sum(isinstance(each.without, BadFolder) for each in self.flushes)
 
 
@@ -92,7 +92,7 @@ def advise(
     is_cut = isinstance(result, BadFolder) and len(missing) == _ADDED_MAX
     flushes = [] if missing or isinstance(result, BadFolder) else [step for step in protocol.steps if _is_flush(step)]
     gone: list[Step] = []
-    found_out = []
+    flush_advice = []
 
     def without(steps: Sequence[Step]) -> EnoughSet | BadFolder:
         return is_enough(protocol, judge, limits, names, implications_with(_without(protocol, steps), names))
@@ -104,8 +104,8 @@ def advise(
             gone.append(step)
         elif gone and isinstance(flush.without, BadFolder):
             flush = replace(flush, is_instead=FlushAdvice(step, without([step])).can_go)
-        found_out.append(flush)
-    return Advice(names, tuple(found_out), tuple(missing), result, is_cut)
+        flush_advice.append(flush)
+    return Advice(names, tuple(flush_advice), tuple(missing), result, is_cut)
 
 
 def _is_flush(step: Step) -> bool:
@@ -123,9 +123,9 @@ def _without(protocol: Protocol, flushes: Sequence[Step]) -> Protocol:
 def _missing(protocol: Protocol, failure: BadFolder, known: list[MissingFlush]) -> MissingFlush | None:
     """A flush that protects the last lost change that something depends on: a later change, or what had been said."""
     kept = max(failure.state.durable, default=-1)
-    said = any(step.said for step in protocol.steps[: failure.moment.number])
+    has_output = any(step.outputs for step in protocol.steps[: failure.moment.number])
     for change in reversed(failure.state.lost):
-        if change.index > kept and not said:
+        if change.index > kept and not has_output:
             continue
         is_folder = isinstance(change.slot, NameSlot)
         found = MissingFlush(owner_of(change), is_folder, protocol.steps[change.step], failure)

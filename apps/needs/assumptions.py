@@ -1,4 +1,4 @@
-"""What properties of a file system say of the changes of a protocol.
+"""What properties of a file system imply for the changes of a protocol.
 
 A property becomes implications: if some changes are durable, or a call has returned, then other changes are durable, or
 later ones of the same slots are. The properties are those of the catalogue (docs/properties.md). Here they are stated
@@ -13,7 +13,6 @@ from itertools import product
 
 from postcrash.apps.protocol.trace import (
     STORE,
-    WRITES,
     BlockSlot,
     Change,
     CutSlot,
@@ -25,12 +24,7 @@ from postcrash.apps.protocol.trace import (
     Step,
 )
 from postcrash.model.units import BLOCK_BYTES
-
-_DIRECTORY_CALLS = (
-    *("open", "openat", "openat2", "creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2"),
-    *("link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "rmdir"),
-)
-"""Calls that do one thing with names. Others, such as io_uring_enter, may do several."""
+from postcrash.recorders.system_calls import DIRECTORY_CALLS, WRITES
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +66,7 @@ class Calls:
     @cached_property
     def directory(self) -> list[Step]:
         """Calls that change names."""
-        return [step for step in self.steps if step.call in _DIRECTORY_CALLS and self.names(step)]
+        return [step for step in self.steps if step.call in DIRECTORY_CALLS and self.names(step)]
 
     @cached_property
     def renames(self) -> list[Step]:
@@ -224,7 +218,7 @@ def _is_covered(calls: Calls, change: Change, step: Step) -> bool:
 
 
 def _covers_change(calls: Calls, flushed: FlushedRange, change: Change, step: Step) -> bool:
-    """Whether what a flush makes durable includes the change. Of a range, sizes are left to `_reaches`."""
+    """Whether what a flush makes durable includes the change. `_reaches` deals with the sizes of ranges."""
     if flushed.inode != owner_of(change) or (isinstance(change.slot, NameSlot) and not step.covers_names):
         return False
     if flushed.end is None:

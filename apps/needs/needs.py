@@ -52,8 +52,8 @@ class BadFolder:
 class EnoughSet:
     """A set of properties under which nothing fails.
 
-    folders      on so many folders the check succeeded, and on none it failed
-    is_complete  these are all that can be left, and there is none of which the check could not tell
+    folders      number of folders on which the check succeeded; it failed on none
+    is_complete  these are all possible folders, and the check decided on each
     """
 
     names: frozenset[str]
@@ -63,7 +63,7 @@ class EnoughSet:
 
 @dataclass
 class Needs:
-    """What was found out.
+    """The result of a search.
 
     sets      the weakest sets of properties that are enough, the weakest first
     failures  different failures; those without any property come first, those with few lost changes before others
@@ -127,7 +127,7 @@ class _Choice:
     """Chooses the weakest set that prevents all known failures.
 
     `excluded` has, for each property, the numbers of the states that it does not allow, of those that were looked at.
-    The set with the fewest of them is tried first. `strengths` tells exactly which property is the stronger one.
+    The set with the fewest of them is tried first. `strengths` compares properties exactly.
     """
 
     def __init__(self, excluded: dict[str, frozenset[int]], strengths: Strengths) -> None:

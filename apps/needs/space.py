@@ -24,12 +24,12 @@ class Moment:
     """Crashes while step `number` runs: steps before it have returned. After the last one, all have.
 
     end   changes with an index below it have been made
-    said  what the program had said by then
+    outputs  what the program had written to its standard output by then
     """
 
     number: int
     end: int
-    said: tuple[str, ...]
+    outputs: tuple[str, ...]
 
 
 def moments(protocol: Protocol, implications: Collection[Implication]) -> list[Moment]:
@@ -39,12 +39,12 @@ def moments(protocol: Protocol, implications: Collection[Implication]) -> list[M
     """
     promising = {implication.returned for implication in implications}
     found = []
-    said: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
     for step in protocol.steps:
-        if step.said or step.number in promising:
-            found.append(Moment(step.number, step.end, said))
-        said += step.said
-    return [*found, Moment(len(protocol.steps), len(protocol.changes), said)]
+        if step.outputs or step.number in promising:
+            found.append(Moment(step.number, step.end, outputs))
+        outputs += step.outputs
+    return [*found, Moment(len(protocol.steps), len(protocol.changes), outputs)]
 
 
 @cache
@@ -110,7 +110,7 @@ class Space:
     def states(self, losses_max: int | None = None) -> Iterator[State]:
         """States that an application can tell apart, each once in the life of the space.
 
-        `losses_max`: only those with at most so many lost changes.
+        `losses_max`: the most changes that a state may have lost.
         """
         bound = [] if losses_max is None else [self._bound(losses_max)]
         while self._is_there_one(bound):

@@ -1,7 +1,7 @@
-"""What the system calls of an application change, in the order in which it made them.
+"""The changes that the system calls of an application make, in their order.
 
-Reading order: `trace` (what each call changed), `states` (the folder that some of these changes leave), and `survival`,
-which asks of a folder that a crash really left which of the changes it has.
+Reading order: `trace` (what each call changed), `states` (the folder that some of these changes leave), and `survival`
+(which of the changes a folder has that a real crash left).
 """
 
 from postcrash.apps.protocol.survival import Prefixes, Survival, UnorderedError

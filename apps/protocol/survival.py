@@ -1,8 +1,8 @@
-"""What of a program's changes a crash state has, and whether an earlier change is missing that a later one rests on.
+"""Finds out which of a program's changes a crash state has, and whether it lacks a change before one that it has.
 
 External synchrony (OSDI'06) promises two things. What an output depends on is there once the output has left the
-machine; and no change is there without all those before it. The first is asked slot by slot (`Survival`). The second
-asks whether the folder is what the first n steps made of it (`Prefixes`).
+machine; and no change is there without all those before it. `Survival` checks the first,
+slot by slot. `Prefixes` checks the second: the folder must be what the first n steps made of it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ UNORDERED_MAX = 8
 """The most blocks of one step whose order is not known."""
 
 _SPECIAL, _TOLD_APART = "other", ("file", "dir", "symlink", "fifo")
-"""What the tracer says of sockets and devices, and what it tells apart."""
+"""The tracer's type of sockets and devices, and the types that it distinguishes."""
 
 
 class UnorderedError(ValueError):
@@ -55,8 +55,8 @@ class Prefixes:
     def doubtful(self, tree: Tree, end: int) -> tuple[Step, Step] | None:
         """A step with a change before `end`, and a later one that undoes it, where `tree` may be without both.
 
-        So `tree` is what it was before the first, and what it is after the second, but not what it was at `end`. Nobody
-        knows whether the second had been made. None if there is no such doubt. Errors as `longest`.
+        So `tree` is what it was before the first, and what it is after the second, but not what it was at `end`. It is
+        not known whether the second had been made. None if there is no such doubt. Errors as `longest`.
         """
         known = self._whole.get(_digest(tree), set())
         at_end = {count for count in range(len(self._steps) + 1) if self._is_at(count, end)}
@@ -131,7 +131,7 @@ def _digest(tree: Tree) -> str:
 
 
 class Survival:
-    """Asks a folder for the changes that must be there. What a later change may have replaced is not asked for."""
+    """Looks in a folder for the changes that must be there. What a later change may have replaced need not be."""
 
     def __init__(self, protocol: Protocol) -> None:
         self._slots = Slots(protocol)

@@ -22,11 +22,10 @@ from postcrash.model import FORMS
 from postcrash.model.argument import UNLISTED
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES
+from postcrash.recorders.system_calls import WRITES
 
 STORE = "store"
 """The name of steps that are no calls: what was stored through a mapping before the next call."""
-WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
-"""Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
 IN_ORDER = (*WRITES, "core dump")
 """Steps that write blocks from the first to the last: those calls, and the kernel when a process crashes."""
 LINES_MAX = 200_000
@@ -133,14 +132,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A system call that changed something, made it durable, or said something.
+    """A system call that changed something, made something durable, or wrote output.
 
     call     its name, or `STORE`
     about    what it concerned, for people: names, and sizes or blocks
     first, end  its changes are `Protocol.changes[first:end]`
-    known    so many changes had been made when it began; fewer than `first` if other threads went on meanwhile
+    known    number of changes that had been made when it began; less than `first` if other threads ran meanwhile
     durable  what was durable when it had returned; `everything`: all
-    said     lines on the standard output
+    outputs  lines on the standard output
     stack    where it is made, innermost first, as far as that could be found out
     """
 
@@ -151,7 +150,7 @@ class Step:
     end: int
     durable: tuple[FlushedRange, ...]
     everything: bool
-    said: tuple[str, ...]
+    outputs: tuple[str, ...]
     known: int
     stack: tuple[Frame, ...] = ()
 
@@ -244,7 +243,7 @@ def unpacked(lines: Sequence[str]) -> tuple[tuple[str, ...], Protocol]:
     marks = [number for number, line in enumerate(lines) if _PACKED.fullmatch(line)]
     if not marks:
         raise TraceError(f"{_PACKED_NAME}:1: expected the mark of a packed trace, found none")
-    said, packed = lines[: marks[-1]], lines[marks[-1] + 1 :]
+    outputs, packed = lines[: marks[-1]], lines[marks[-1] + 1 :]
     count = int(lines[marks[-1]].split()[1])
     if count != len(packed):
         raise TraceError(f"{_PACKED_NAME}:1: expected {count} lines, found {len(packed)}")
@@ -260,7 +259,7 @@ def unpacked(lines: Sequence[str]) -> tuple[tuple[str, ...], Protocol]:
     if changed := next((each.slot.name for each in protocol.changes if each.slot in unlisted), None):
         raise TraceError(f"the program changes {changed}, which is not listed")
     base = {slot: value for slot, value in protocol.base.items() if slot not in unlisted}
-    return tuple(said), replace(protocol, base=base)
+    return tuple(outputs), replace(protocol, base=base)
 
 
 def _read(stream: BinaryIO, name: str) -> Protocol:
@@ -305,7 +304,7 @@ class _Reader:
     _paths: dict[int, str] = field(default_factory=dict)
 
     def take(self, line: _Line) -> None:
-        """Add a step. The first one tells what the folder held before. Raises ValueError and _TooManyChanges."""
+        """Add a step. The first one has what the folder held before. Raises ValueError and _TooManyChanges."""
         for effect in line.effects:
             if isinstance(effect, _Inode):
                 self.inodes[effect.inode] = Inode(effect.type, effect.mode, effect.target)
@@ -339,7 +338,7 @@ class _Reader:
                 end=len(self.changes),
                 durable=line.durable,
                 everything=line.everything,
-                said=tuple(line.said),
+                outputs=tuple(line.said),
                 known=known,
                 stack=line.stack,
             )
@@ -384,7 +383,7 @@ class _Reader:
                 self._paths[value] = (slot.name if folder == ROOT_PATH else f"{folder}/{slot.name}")[-_PATH_MAX:]
 
     def _named(self, values: list[tuple[Slot, int | bytes]]) -> list[str]:
-        """What a step concerns. Called before and after names have changed, it tells both of a renamed file's."""
+        """The paths that a step concerns. Before and after names have changed, it gives the paths of a renamed file."""
         named = [value for slot, value in values if isinstance(slot, NameSlot) and isinstance(value, int) and value]
         inodes = [*named, *(slot.inode for slot, _ in values if not isinstance(slot, NameSlot))]
         gone = [slot.name for slot, value in values if isinstance(slot, NameSlot) and not value]

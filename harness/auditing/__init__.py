@@ -1,1 +1,1 @@
-"""An application on a file system: run, crashed everywhere, recovered, and asked whether it kept its promises."""
+"""Audits: an application runs on a file system, crashes everywhere, recovers, and its check judges what is left."""

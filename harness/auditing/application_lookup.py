@@ -13,22 +13,22 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.files.places import cache_folder
 
 _LEFT_OUT = re.compile(r" without flush(es)? [0-9, ]+$")
-"""Ends the name of an application that runs without some of its flushes (choice.py). Its check is the same."""
+"""Ends the name of an application that runs without some of its flushes (`leaving_out`). Its check is the same."""
 
 
-def catalogued(told: Application) -> Application | None:
-    """The application of the catalogue that `told` is, with the folders of this machine. None if it is not one.
+def catalogued(application: Application) -> Application | None:
+    """The equal application of the catalogue, with the folders of this machine. None if there is none.
 
-    It is one if its name, its commands and the limits of its check are those of the catalogue, wherever its files were.
+    Applications are equal if their names, commands and limits of checks are, wherever their files are.
     """
-    told = replace(told, name=_LEFT_OUT.sub("", told.name))
+    application = replace(application, name=_LEFT_OUT.sub("", application.name))
     try:
-        known = application_named(told.name.partition("[")[0])
+        known = application_named(application.name.partition("[")[0])
     except UnknownApplicationError:
         return None
     if known.build:
         known = replace(known, built=Building(known, cache_folder()).place)
-    return next((each for each in known.variants() if portable(each) == portable(told)), None)
+    return next((each for each in known.variants() if portable(each) == portable(application)), None)
 
 
 def require_installed(application: Application) -> None:

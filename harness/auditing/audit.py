@@ -1,24 +1,22 @@
-"""One application on one target: what is run, on which disks, and what all runs come to together."""
+"""Audits of an application on a target: what is run, on which disks, and the verdict over all runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.coverage_estimate import unseen_share
-from postcrash.harness.auditing.folder_plan import folder_plan
+from postcrash.harness.auditing.folder_plan import AuditSetup, folder_plan
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
 from postcrash.harness.auditing.recording_equivalence import shape_of
 from postcrash.harness.auditing.second_crash import SecondCrashes, second_crashes
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony, traced
-from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, RUN_UNFLUSHED, WATCH, Operation
-from postcrash.reports.tables.applications import AuditCell
-from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell
+from postcrash.store.audit_cells import AuditCell, SynchronyAnswer, SynchronyCell
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
 from postcrash.targets import Target
@@ -26,15 +24,13 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an application comes to on a target: an examination for each disk on which it ran.
+    """The result of an audit: an examination for each disk and recording.
 
-    workload    what was run of it
-    folders     the number of different folders, with what had been acknowledged, that were judged now (0 if all was
-                known)
-    ways        the number of different shapes (`shape_of`) of the recordings, one recording for each of `results`; 0:
-                nobody looked
-    unseen      the share of runs of other shapes is at most this (`unseen_share`)
-    second      what came of crashes within its own recovery; None: it was not crashed there
+    workload    the workload that ran it
+    folders     number of different folders, with acknowledgements, that the check judged
+    ways        number of different shapes (`shape_of`) of the recordings; 0 if they were not compared
+    unseen      upper bound of the share of runs of other shapes (`unseen_share`)
+    second      crashes within the application's own recovery; None if there were none
     """
 
     application: Application
@@ -50,27 +46,27 @@ class Audit:
 
     @property
     def everything(self) -> tuple[Examination, ...]:
-        """The results, and those of second crashes."""
+        """The results, with those of second crashes."""
         return (*self.results, *(self.second.results if self.second else ()))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, as it is printed."""
+        """All findings, in the order in which they are printed."""
         return tuple(finding for result in self.everything for finding in result.findings)
 
     @property
     def recordings(self) -> int:
-        """The number of recordings that were made. There is none if the program could not be run."""
+        """The number of recordings. A program that could not be run has none."""
         return sum(bool(result.recording) for result in self.results)
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all."""
+        """The worst verdict of all results."""
         return worst([result.verdict for result in self.results] + ([self.second.verdict] if self.second else []))
 
     @property
     def cell(self) -> AuditCell:
-        """As a table has it."""
+        """The cell of the table of audits."""
         worst_first = sorted(self.everything, key=lambda result: -result.verdict)
         findings = [finding for result in worst_first for finding in result.findings]
         reasons = [
@@ -91,13 +87,13 @@ class Audit:
             recordings=self.recordings,
             ways=self.ways,
             unseen=self.unseen,
-            said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
+            message="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
             finding=findings[0].id if findings else "",
         )
 
 
 def synchrony_cell(done: Audit) -> SynchronyCell:
-    """A `synchrony_audit` as a table has it."""
+    """The cell of a `synchrony_audit` in its table."""
     return SynchronyCell(
         program=done.application.name,
         target=done.target.name,
@@ -132,53 +128,48 @@ def _workload(application: Application, run: Operation) -> Workload:
 
 
 def audit(
-    session: Session,
+    setup: AuditSetup,
     application: Application,
     target: Target,
-    how: Exploration,
-    guests: int | None,
-    progress: Progress,
     *,
     one_disk: bool = False,
     recordings: int = 1,
     twice: bool = False,
 ) -> Audit:
-    """Run the application on `target`, on each disk, and have every crash state judged.
+    """Run the application on `target`, on each disk, and judge every crash state.
 
-    A program need not run in the same way twice. It is recorded so many times on each disk, unless a promise is broken
-    before. A disk that holds completions back has another order of them each time. If it is crashed `twice`, its
-    recovery of each folder that its check accepted is crashed, too.
-
-    Nobody knows all the files that a program and its check read, so results of earlier audits are not taken.
-    Raises HarnessError if the application cannot be run.
+    A program need not run in the same way twice. It is recorded `recordings` times on each disk, unless a promise is
+    broken before. A disk that holds completions back has another order of them each time. With `twice`, its recovery
+    of each folder that its check accepted is crashed, too. Raises HarnessError if the application cannot be run.
     """
-    disks = [replace(how, held=held) for held in how.disks(one=one_disk)]
-    seconds, recorded = how.budget.seconds, _Recordings()
+    session = setup.session
+    disks = [replace(setup.how, held=held) for held in setup.how.disks(one=one_disk)]
+    seconds, made = setup.how.budget.seconds, _Recordings()
     with ApplicationJudge(application, seconds and seconds * recordings, keeps=twice) as judge:
         for number in range(1, recordings + 1):
             hows = [_reordered(disk, number) for disk in disks]
             plans = [replace(plan_of(session, application, target, each, judge), recording=number) for each in hows]
-            results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
-            recorded.add(hows, results, session.store)
+            results = setup.examine(plans)
+            made.add(hows, results, session.store)
             if worst(result.verdict for result in results) is Verdict.VIOLATED:
                 break
         return Audit(
-            *(application, workload_of(application), target, session.kernel.label),
-            *(tuple(recorded.hows), tuple(recorded.results)),
+            application,
+            workload_of(application),
+            target,
+            session.kernel.label,
+            how=tuple(made.hows),
+            results=tuple(made.results),
             folders=judge.folders,
-            ways=len(set(recorded.shapes)),
-            unseen=unseen_share(recorded.shapes),
-            second=second_crashes(
-                session, application, target=target, disks=disks, guests=guests, progress=progress, states=judge.kept
-            )
-            if twice
-            else None,
+            ways=len(set(made.shapes)),
+            unseen=unseen_share(made.shapes),
+            second=second_crashes(setup, application, target, disks, judge.kept) if twice else None,
         )
 
 
 @dataclass(slots=True)
 class _Recordings:
-    """Recordings of one application on one target, and what they came to."""
+    """Recordings of one application on one target, and their results."""
 
     hows: list[Exploration] = field(default_factory=list)
     results: list[Examination] = field(default_factory=list)
@@ -198,29 +189,20 @@ def _reordered(disk: Exploration, number: int) -> Exploration:
     return disk if disk.held is None else replace(disk, held=disk.held + number - 1)
 
 
-def synchrony_audit(
-    session: Session,
-    application: Application,
-    target: Target,
-    how: Exploration,
-    guests: int | None,
-    progress: Progress,
-    *,
-    one_disk: bool,
-) -> Audit:
-    """As `audit`, but judged by whether what the application says is true: its check is not asked."""
-    hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
-    run = Operation(WATCH, value=traced(application), seconds=application.seconds)
-    workload = _workload(application, run)
+def synchrony_audit(setup: AuditSetup, application: Application, target: Target, *, one_disk: bool) -> Audit:
+    """Audit external synchrony instead of the application's promises: its check is not run."""
+    session = setup.session
+    hows = tuple(replace(setup.how, held=held) for held in setup.how.disks(one=one_disk))
+    workload = _workload(application, Operation(WATCH, value=traced(application), seconds=application.seconds))
     inodes = application.inodes
     plans = [folder_plan(session, workload, target, each, judges_of_synchrony(), {}, inodes=inodes) for each in hows]
-    results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
-    return Audit(application, workload, target, session.kernel.label, hows, tuple(results))
+    results = setup.examine(plans)
+    return Audit(application, workload, target, session.kernel.label, how=hows, results=tuple(results))
 
 
 def plan_of(
     session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge
 ) -> Plan:
-    """What is run of the application, and judged by `judge` and the judges of `BESIDE`. Raises HarnessError."""
-    workload, told = workload_of(application), {ABOUT: about(application)}
-    return folder_plan(session, workload, target, how, (judge,), told, inodes=application.inodes)
+    """The plan to run the application, with `judge` and the judges of `BESIDE`. Raises HarnessError."""
+    metadata = {ABOUT: about(application)}
+    return folder_plan(session, workload_of(application), target, how, (judge,), metadata, inodes=application.inodes)

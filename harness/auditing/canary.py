@@ -1,4 +1,4 @@
-"""Canaries: folders that are certainly wrong. A check that accepts all of them cannot fail."""
+"""Tests checks with damaged folders. A check that accepts all of them cannot fail."""
 
 import io
 import tarfile

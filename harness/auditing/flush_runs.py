@@ -1,6 +1,6 @@
-"""Runs of an application on a real file system without some of its flushes: is each of them needed there?"""
+"""Runs an application on a real file system without some of its flushes, to find out which of them it needs there."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from postcrash.apps import Application
@@ -8,24 +8,21 @@ from postcrash.apps.protocol import Protocol, Step
 from postcrash.harness.auditing.application_choice import leaving_out
 from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.flushes import Flush, flush_difference, flushes_in, flushes_of
+from postcrash.harness.auditing.folder_plan import AuditSetup
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.examination.campaign import Progress
-from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.session import Session
 from postcrash.model import Verdict
 from postcrash.model.argument import FLUSHES_MAX
-from postcrash.reports.tables.applications import AuditCell
-from postcrash.targets import Target
+from postcrash.store.audit_cells import AuditCell
 
 
 @dataclass(frozen=True, slots=True)
 class FlushRun:
-    """An application that ran on a target without some of its flushes, and what its crash states came to.
+    """The result of a run of an application on a target without some of its flushes.
 
-    flushes   those that were to be left out, by their numbers in the guest
-    left_out  what was left out there, as its calls
-    cell      None: it could not be run
-    doubt     why this says nothing of these flushes; empty: it does
+    flushes   the flushes to leave out, by their numbers in the guest
+    left_out  the calls that were left out there
+    cell      the result; None: it could not be run
+    doubt     why the run says nothing of these flushes; empty if it does
     """
 
     flushes: dict[int, Step]
@@ -35,7 +32,7 @@ class FlushRun:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the run; UNDECIDED where it says nothing of these flushes."""
+        """The verdict of the run. UNDECIDED if it says nothing of these flushes."""
         return Verdict.UNDECIDED if self.cell is None or self.doubt else self.cell.verdict
 
 
@@ -43,10 +40,10 @@ class FlushRun:
 class RunsWithout:
     """Runs of one application on one target without flushes.
 
-    alone     each without one flush, in their order
-    together  without as many flushes at once as were found to be needless; None: no two were
-    kept      flushes that cannot be left out of a run, or were not, because there were too many
-    doubt     why there are no runs; empty: there are
+    alone     runs without one flush each, in the order of the flushes
+    together  the run without the largest set of flushes that was found to be needless; None: no two were
+    kept      flushes that cannot be left out, or were not because there were too many
+    doubt     why there are no runs; empty if there are
     """
 
     target: str
@@ -60,45 +57,41 @@ class RunsWithout:
 class FlushRunner:
     """Runs an application on a target without some of its flushes.
 
-    whole  its run there with all of them, on each disk
+    whole  the audit of the application there with all of them
     """
 
-    session: Session
+    setup: AuditSetup
     application: Application
     protocol: Protocol
     whole: Audit
-    target: Target
-    how: Exploration
-    guests: int | None
-    progress: Progress
     runs_max: int
     _flushes: list[list[Flush]] = field(init=False)
     """Of the run with all flushes, on each disk."""
 
     def __post_init__(self) -> None:
-        self._flushes = [_recorded(self.session, result.recording) for result in self.whole.results]
+        self._flushes = [self._flushes_in(result.recording) for result in self.whole.results]
 
     def runs(self, flushes: Sequence[Step]) -> RunsWithout:
-        """One run without each flush, at most `runs_max`, and then without those together that are needless alone."""
+        """Run it without each flush, at most `runs_max` times, and then without all those that are needless alone."""
         numbers, doubt = self._numbers()
         if doubt:
-            return RunsWithout(self.target.name, doubt=doubt)
+            return RunsWithout(self.whole.target.name, doubt=doubt)
         tried = [step for step in flushes if step.number in numbers][: self.runs_max]
         alone = [self._without({numbers[step.number]: step}) for step in tried]
         needless = [run.flushes for run in alone if run.verdict is Verdict.HOLDS]
         kept = tuple(step for step in flushes if step not in tried)
-        return RunsWithout(self.target.name, tuple(alone), self._together(needless[:FLUSHES_MAX]), kept)
+        return RunsWithout(self.whole.target.name, tuple(alone), self._together(needless[:FLUSHES_MAX]), kept)
 
     def _numbers(self) -> tuple[dict[int, int], str]:
         """The numbers in the guest of the traced flushes, by their steps' numbers; or why they are not known."""
-        if self.target.supervisor:
-            return {}, f"{self.target.supervisor} answers flushes itself, so that none can be left out"
+        if self.whole.target.supervisor:
+            return {}, f"{self.whole.target.supervisor} answers flushes itself, so that none can be left out"
         traced = flushes_of(self.protocol)
         ways = []
         for flushes in self._flushes:
             made = [(number, flush) for number, flush in enumerate(flushes, 1) if flush.succeeded]
-            if told := flush_difference([flush for _, flush in traced], [flush for _, flush in made]):
-                return {}, f"its flushes there are not those of the traced run: {told}"
+            if difference := flush_difference([flush for _, flush in traced], [flush for _, flush in made]):
+                return {}, f"its flushes there are not those of the traced run: {difference}"
             ways.append({step.number: number for (step, _), (number, _) in zip(traced, made, strict=True)})
         if not ways or any(way != ways[0] for way in ways):
             return {}, "its flushes are not the same on both disks"
@@ -111,7 +104,7 @@ class FlushRunner:
         """
         if len(needless) < 2:
             return None
-        whole = self._without(_joined(needless))
+        whole = self._without({number: step for flushes in needless for number, step in flushes.items()})
         if whole.verdict is Verdict.HOLDS:
             return whole
         left = self.runs_max
@@ -130,27 +123,22 @@ class FlushRunner:
         """Run it without these flushes, by their numbers in the guest."""
         changed = leaving_out(self.application, list(flushes))
         try:
-            done = audit(self.session, changed, self.target, self.how, self.guests, self.progress)
+            done = audit(self.setup, changed, self.whole.target)
         except HarnessError as error:
             return FlushRun(flushes, (), None, str(error))
-        made = [_recorded(self.session, result.recording) for result in done.results]
+        made = [self._flushes_in(result.recording) for result in done.results]
         left_out = tuple(flush.text for flush in made[0] if flush.left_out) if made else ()
         return FlushRun(flushes, left_out, done.cell, self._doubt(set(flushes), made))
 
     def _doubt(self, numbers: set[int], made: Sequence[Sequence[Flush]]) -> str:
         """Why a run says nothing of the flushes of these numbers: it is not the whole run without them."""
         for expected, found in zip(self._flushes, made, strict=True):
-            if told := flush_difference(expected, found):
-                return f"without it, its flushes are not those of the run with it: {told}"
+            if difference := flush_difference(expected, found):
+                return f"without it, its flushes are not those of the run with it: {difference}"
             gone = {number for number, flush in enumerate(found, 1) if flush.left_out}
             if gone != numbers:
                 return f"left out were the flushes {sorted(gone)}"
         return ""
 
-
-def _joined(flushes: Iterable[dict[int, Step]]) -> dict[int, Step]:
-    return {number: step for each in flushes for number, step in each.items()}
-
-
-def _recorded(session: Session, recording: str) -> list[Flush]:
-    return flushes_in(session.store.recording_path(recording)) if recording else []
+    def _flushes_in(self, recording: str) -> list[Flush]:
+        return flushes_in(self.setup.session.store.recording_path(recording)) if recording else []

@@ -1,4 +1,4 @@
-"""The flushes of a run in a guest, beside those of another run: are they the same, one by one?"""
+"""Compares the flushes of two runs, one by one."""
 
 import re
 from collections.abc import Sequence
@@ -7,10 +7,9 @@ from pathlib import Path
 
 from postcrash._core import Recording
 from postcrash.apps.protocol import Protocol, Step
-from postcrash.reports.explanation.calls import calls_before
+from postcrash.recorders.system_calls import FLUSHES
+from postcrash.store.program_calls import calls_before
 
-CALLS = ("fsync", "fdatasync", "sync", "syncfs", "msync")
-"""Calls that make something durable and do nothing else. Others cannot be left out."""
 _NOT_MADE = ", left out"
 """Ends the note of a call that the guest did not make."""
 _CALL = re.compile(r'([a-z]+)\((?:"((?:[^"\\]|\\.)*)")?')
@@ -20,7 +19,7 @@ _NO_CRASH = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """A flush: its call, and the names of what it is about, none if it is about everything.
+    """A flush: its call, and the names of what it makes durable; none if that is everything.
 
     text       the call as people see it
     succeeded  it returned, and was no error
@@ -39,7 +38,7 @@ def flushes_in(recording: Path) -> list[Flush]:
     found = []
     for call in calls_before(Recording(recording), _NO_CRASH):
         match = _CALL.match(call.text)
-        if match is None or match[1] not in CALLS or (match[1] == "msync" and match[2] is None):
+        if match is None or match[1] not in FLUSHES or (match[1] == "msync" and match[2] is None):
             continue
         names = frozenset([match[2].removesuffix(_GONE)]) if match[2] and match[1] != "syncfs" else frozenset[str]()
         is_left_out = call.text.endswith(_NOT_MADE)
@@ -49,7 +48,7 @@ def flushes_in(recording: Path) -> list[Flush]:
 
 def flushes_of(protocol: Protocol) -> list[tuple[Step, Flush]]:
     """The flushes of a traced run that can be left out. They all succeeded."""
-    steps = (step for step in protocol.steps if step.call in CALLS and (step.everything or step.durable))
+    steps = (step for step in protocol.steps if step.call in FLUSHES and (step.everything or step.durable))
     return [(step, Flush(step.call, _names(step), _text(step))) for step in steps]
 
 

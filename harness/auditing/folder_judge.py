@@ -1,4 +1,4 @@
-"""Judges that ask a check about every folder that a crash can leave behind."""
+"""Judges that run a check of every folder that a crash can leave."""
 
 import time
 from abc import ABC, abstractmethod
@@ -22,10 +22,25 @@ class FolderState:
     acknowledged: tuple[str, ...]
 
 
-class FolderJudge(ABC):
-    """Asks a check about the folder of every crash state, with what had been acknowledged.
+class ContentJudge:
+    """A judge that needs the contents of files byte by byte."""
 
-    If several folders hold equal bytes, with equal acknowledgements, the check is asked about one of them. A check that
+    def wants(self, recover: RecoveryKind) -> bool:
+        """See `Judge`."""
+        return recover.walk and recover.bytes
+
+
+def opinion_of_unmounted(observation: Observation) -> Opinion | None:
+    """The opinion of a crash state that does not mount. None if it does."""
+    if not observation.mount_errno and ROOT_PATH in observation.tree:
+        return None
+    return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+
+
+class FolderJudge(ContentJudge, ABC):
+    """Runs a check of the folder of every crash state, with the lines that had been acknowledged.
+
+    Folders with equal bytes and equal acknowledgements are checked once. A check that
     failed is run anew each time, so that it has failed twice when a violation is confirmed.
     """
 
@@ -51,30 +66,26 @@ class FolderJudge(ABC):
 
     @abstractmethod
     def ask(self, folder: Folder, acknowledged: tuple[str, ...]) -> CheckResult:
-        """What the check says. Raises SandboxError where it cannot be run."""
+        """The result of the check. Raises SandboxError if it cannot be run."""
 
     @property
     @abstractmethod
     def no_answer(self) -> str:
-        """Why a check gave no exit status, in words."""
+        """The reason of a ruling if a check gave no exit status."""
 
     @property
     def folders(self) -> int:
-        """The number of different folders, with acknowledgements, that the check has been asked about."""
+        """The number of different folders, with acknowledgements, that were checked."""
         return len(self._passed | self._failed)
-
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`: recoveries that tell contents byte by byte."""
-        return recover.walk and recover.bytes
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if observation.mount_errno or ROOT_PATH not in observation.tree:
-            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        if unmounted := opinion_of_unmounted(observation):
+            return unmounted
         if self._seconds is not None and self._spent > self._seconds:
             return Opinion(Verdict.UNDECIDED, False, NO_TIME_FOR_CHECKS, is_last=True)
         try:
-            result = self._asked(Folder.of(observation.tree), self.acknowledged(history))
+            result = self._result_of(Folder.of(observation.tree), self.acknowledged(history))
         except (UnreadFolderError, SandboxError) as error:
             return Opinion(Verdict.UNDECIDED, False, str(error))
         if result.status is None:
@@ -84,10 +95,10 @@ class FolderJudge(ABC):
         return Opinion(Verdict.VIOLATED, True, message_of(result))
 
     def acknowledged(self, history: History) -> tuple[str, ...]:
-        """The lines that the check is told of."""
+        """The lines that the check gets."""
         return acknowledged(history)
 
-    def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
+    def _result_of(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
         key = folder.digest, lines
         if key in self._passed:
             return CheckResult(0, "")
@@ -110,7 +121,7 @@ class FolderJudge(ABC):
 
 
 def acknowledged(history: History) -> tuple[str, ...]:
-    """The lines that the application had said. Without an application, the recorded operations that had returned."""
+    """The lines that the application had written. Without an application, the operations that had returned."""
     if history.workload.runs_programs:
         return tuple(operation.value for operation in history.returned_operations if operation.word == SAYS)
     return tuple(map(str, history.returned_operations[len(history.workload.setup) :]))

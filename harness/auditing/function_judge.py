@@ -41,7 +41,7 @@ class FunctionJudge(FolderJudge):
             try:
                 answer = self._function(place, acknowledged)
             except self._objections as error:
-                return CheckResult(1, _said(error).replace(f"{place}/", "").replace(str(place), "."))
+                return CheckResult(1, _exception_line(error).replace(f"{place}/", "").replace(str(place), "."))
         return CheckResult(1, "the check returned False") if answer is False else CheckResult(0, "")
 
 
@@ -57,7 +57,7 @@ def _unpack(folder: Folder, place: Path) -> None:
         )
 
 
-def _said(error: BaseException) -> str:
+def _exception_line(error: BaseException) -> str:
     """What was raised, in a line, and where."""
     first = next(iter(str(error).splitlines()), "")
     what = first if isinstance(error, AssertionError) and first else f"{type(error).__name__}: {first}".rstrip(": ")

@@ -1,10 +1,9 @@
-"""The judge of an audit: the application's own check, on every folder that it can find after a crash."""
+"""The judge of an audit: the application's own check of every folder that a crash can leave."""
 
 import hashlib
 import json
 import os
 import shlex
-from types import TracebackType
 from typing import Self
 
 from postcrash.apps import CHECK_LIMITS, Application, CheckResult, Folder, Limits, Sandbox, SandboxError
@@ -20,11 +19,11 @@ from postcrash.store.store import Store
 CHECKS_AT_ONCE = 3 * (os.cpu_count() or 1)
 """The kernel waits while it makes and removes a sandbox, so more checks than there are CPUs keep them busy."""
 ABOUT, ACKNOWLEDGED, TEST = "application", "acknowledged", "test"
-"""What a recording's metadata say of an audit: fields of `Provenance`."""
+"""Fields of a recording's metadata that describe an audit (`Provenance`)."""
 
 
 class ApplicationJudge(FolderJudge):
-    """Has the application recover in a copy of the folder, and asks its check. Use it in a `with` statement."""
+    """Runs the application's recovery and check in a copy of the folder. Use it in a `with` statement."""
 
     def __init__(
         self,
@@ -47,9 +46,7 @@ class ApplicationJudge(FolderJudge):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._is_own:
             self._sandbox.close()
 
@@ -90,10 +87,12 @@ def sandbox_of(application: Application, seconds: int | None = None) -> Sandbox:
 
 
 def about(application: Application) -> dict[str, object]:
-    """What the judge needs to know of an application, as decoded JSON."""
+    """The part of an application that the judge depends on, as decoded JSON."""
     folders = {"folder": application.folder, "built": application.built}
     return {
-        **{"name": application.name, "run": application.run, "check": application.check},
+        "name": application.name,
+        "run": application.run,
+        "check": application.check,
         **{name: str(path) for name, path in folders.items() if path is not None},
         **{name: getattr(application, name) for name in CHECK_LIMITS},
     }
@@ -109,14 +108,14 @@ def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
 
     An application of the catalogue is taken from this machine's own catalogue.
     """
-    recorded = provenance(store, finding)
-    if recorded.test is not None:
-        raise UsageError(f"{finding.id}: its check is a function of a test: run  {test_command(recorded.test)}")
-    application = recorded.application
+    metadata = provenance(store, finding)
+    if metadata.test is not None:
+        raise UsageError(f"{finding.id}: its check is a function of a test: run  {test_command(metadata.test)}")
+    application = metadata.application
     if application is None:
         raise UsageError(f"{finding.id}: its recording does not say which application it is of")
     known = catalogued(application)
     if known is not None:
         require_installed(known)
         require_built(known)
-    return ApplicationJudge(known or application, acknowledged=recorded.acknowledged)
+    return ApplicationJudge(known or application, acknowledged=metadata.acknowledged)

@@ -1,15 +1,12 @@
-"""What an application needs of a file system. Its check judges all folders that a crash could leave of a traced run."""
+"""Finds out what an application needs of a file system: its check judges all folders that a crash could leave."""
 
 import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from postcrash.apps import Application, SandboxError, UnreadFolderError
-from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Needs, SearchLimits, advise, find_needs, is_enough
 from postcrash.apps.needs.space import Moment
 from postcrash.apps.protocol import Protocol, TraceError, read_trace
 from postcrash.apps.protocol.states import State
@@ -17,14 +14,14 @@ from postcrash.harness.auditing.folder_judge import message_of
 from postcrash.harness.auditing.judge import CHECKS_AT_ONCE, sandbox_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.files.scratch import scratch
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 
 _ERRORS_SHOWN = 500
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What is wrong with a folder, or nothing; or why the check cannot tell."""
+    """The objection of a check to a folder, or why the check cannot tell. Both are empty if all is well."""
 
     message: str
     unknown: str
@@ -54,14 +51,12 @@ class ApplicationNeeds:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._close()
 
     @property
     def folders(self) -> int:
-        """The number of different folders, with acknowledgements, that the check has been asked about."""
+        """The number of different folders, with acknowledgements, that were checked."""
         return len(self._known)
 
     @property
@@ -69,35 +64,24 @@ class ApplicationNeeds:
         """Why the check could not tell of some folder; empty if it always could."""
         return next((answer.unknown for answer in self._known.values() if answer.unknown), "")
 
-    def needs(self, limits: SearchLimits, progress: Callable[[str], None]) -> Needs:
-        """The weakest sets of properties that are enough."""
-        return find_needs(self.protocol, self._judge, limits, progress)
-
-    def advice(self, names: frozenset[str], limits: SearchLimits, progress: Callable[[str], None]) -> Advice:
-        """Which flushes are needed and which are missing, on file systems with these properties."""
-        return advise(self.protocol, self._judge, limits, names, progress)
-
-    def under(self, names: frozenset[str], limits: SearchLimits) -> EnoughSet | BadFolder:
-        """Whether these properties are enough."""
-        return is_enough(self.protocol, self._judge, limits, names)
+    def judge(self, states: list[tuple[State, Moment]]) -> list[str | None]:
+        """The objections of the check to these states: empty if it accepts one, None if it cannot tell."""
+        return list(self._pool.map(self._message, states))
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
         self._sandbox.close()
 
-    def _judge(self, states: list[tuple[State, Moment]]) -> list[str | None]:
-        return list(self._pool.map(self._message, states))
-
-    def _message(self, asked: tuple[State, Moment]) -> str | None:
-        state, moment = asked
+    def _message(self, question: tuple[State, Moment]) -> str | None:
+        state, moment = question
         try:
             folder = state.folder
         except UnreadFolderError as error:
             raise UsageError(f"{self.application.name}: {error}") from error
-        key = folder.digest, moment.said
+        key = folder.digest, moment.outputs
         if key not in self._known:
             try:
-                result = self._sandbox.run(folder, self.application.check, moment.said)
+                result = self._sandbox.run(folder, self.application.check, moment.outputs)
             except SandboxError as error:
                 raise UsageError(f"{self.application.name}: {error}") from error
             late = f"the check did not end within {self.application.check_seconds} s, or was killed"
@@ -108,11 +92,8 @@ class ApplicationNeeds:
 
 
 def protocol_of(application: Application) -> Protocol:
-    """What the application's system calls change, from one run on this machine, in a folder that goes afterwards."""
-    try:
-        tracer = find_binary("postcrash-calls")
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
+    """The changes of the application's system calls in one run on this machine, in a temporary folder."""
+    tracer = find_binary("postcrash-calls")
     sandbox = sandbox_of(application, seconds=application.seconds)
     try:
         with scratch() as place:

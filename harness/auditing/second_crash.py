@@ -15,15 +15,8 @@ from pathlib import Path
 
 from postcrash.apps import Application, Sandbox
 from postcrash.harness.auditing.folder_judge import FolderState
-from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.auditing.judge import (
-    ABOUT,
-    ACKNOWLEDGED,
-    ApplicationJudge,
-    about,
-    sandbox_of,
-)
-from postcrash.harness.examination.campaign import Progress, run_campaign
+from postcrash.harness.auditing.folder_plan import AuditSetup, folder_plan
+from postcrash.harness.auditing.judge import ABOUT, ACKNOWLEDGED, ApplicationJudge, about, sandbox_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
@@ -36,7 +29,7 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class SecondCrash:
-    """What came of crashes within the application's recovery of one folder, on one disk."""
+    """The result of crashes within the application's recovery of one folder, on one disk."""
 
     state: FolderState
     how: Exploration
@@ -45,9 +38,9 @@ class SecondCrash:
 
 @dataclass(frozen=True, slots=True)
 class SecondCrashes:
-    """What came of crashes within the application's recovery of several folders, on each disk.
+    """The results of crashes within the application's recovery of each folder, on each disk.
 
-    failed  in so many of the folders the recovery fails by itself
+    failed  number of folders in which the recovery fails by itself
     """
 
     folders: int
@@ -61,7 +54,7 @@ class SecondCrashes:
 
     @property
     def undecided(self) -> str:
-        """Why nothing can be said of the recovery, whatever the results are. Empty if something can."""
+        """Why the recovery is undecided, whatever the results are. Empty if it is not."""
         if not self.folders:
             return "there was no folder that the check accepted"
         return "its recovery fails by itself in every folder" if self.failed == self.folders else ""
@@ -79,12 +72,10 @@ class SecondCrashes:
 
 
 def second_crashes(
-    session: Session,
+    setup: AuditSetup,
     application: Application,
     target: Target,
     disks: Sequence[Exploration],
-    guests: int | None,
-    progress: Progress,
     states: Sequence[FolderState],
 ) -> SecondCrashes:
     """Crash the application's recovery of each of `states`, on each of `disks`. Raises HarnessError."""
@@ -96,10 +87,10 @@ def second_crashes(
         }
         places = [(state, disk) for state in states for disk in disks]
         plans = [
-            _plan(session, application, target, disk, judges[state.acknowledged], archives.file_of(state))
+            _plan(setup.session, application, target, disk, judges[state.acknowledged], archives.file_of(state))
             for state, disk in places
         ]
-        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True, failures=True)
+        results = setup.examine(plans, failures=True)
         crashes = tuple(SecondCrash(state, disk, result) for (state, disk), result in zip(places, results, strict=True))
         archives.keep([each.state for each in crashes if each.result.findings])
         failed = sum(_unpacking(archives.file_of(state)) in ends.failed - ends.succeeded for state in states)
@@ -108,7 +99,7 @@ def second_crashes(
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """How recoveries ended in the guest, by the command that had unpacked the folder there."""
+    """Commands that unpacked folders in the guest, by how the recovery that followed ended."""
 
     failed: set[str] = field(default_factory=set)
     succeeded: set[str] = field(default_factory=set)
@@ -135,10 +126,9 @@ def _plan(
     unpack = Operation(RUN, value=_unpacking(file), seconds=application.seconds)
     recover = Operation(RUN, value=_may_fail(application.recover), seconds=application.check_seconds)
     workload = Workload(f"{application.name} recovering", (unpack,), (recover,)).with_tail()
-    told = {ABOUT: about(application), ACKNOWLEDGED: list(judge.before or ())}
-    return replace(
-        folder_plan(session, workload, target, how, (judge,), told, inodes=application.inodes), findings_max=1
-    )
+    metadata = {ABOUT: about(application), ACKNOWLEDGED: list(judge.before or ())}
+    plan = folder_plan(session, workload, target, how, (judge,), metadata, inodes=application.inodes)
+    return replace(plan, findings_max=1)
 
 
 def _unpacking(file: Path) -> str:
@@ -169,7 +159,7 @@ class _Archives:
         return self._place / f"{state.folder.digest}.tar"
 
     def write(self, state: FolderState) -> None:
-        """Make the file of a folder, if nobody has made it yet."""
+        """Make the file of a folder, if it is not there."""
         file = self.file_of(state)
         if not file.exists():
             part = file.with_suffix(f".tar.{os.getpid()}")

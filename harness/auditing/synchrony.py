@@ -1,4 +1,4 @@
-"""The judges of external synchrony: what left the machine is true, and no change is there without those before it.
+"""The judges of external synchrony: outputs are true when they leave the machine, and changes are durable in order.
 
 A program runs under `postcrash-calls`, which notes what each system call changes, passes on what the program says, and
 says the trace itself at the end. So one recording has the requests, the outputs in the disk's own order, and what each
@@ -14,30 +14,29 @@ from functools import cached_property
 
 from postcrash.apps import Application, UnreadFolderError
 from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceError, UnorderedError, unpacked
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.auditing.folder_judge import ContentJudge, opinion_of_unmounted
 from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
 from postcrash.model.operation import ENDS, SAYS
-from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
-from postcrash.targets import RecoveryKind
+from postcrash.model.tree import MADE_BY_MKFS
 
 EXTERNAL_DURABILITY, EXTERNAL_ORDER = "external-durability", "external-order"
 EXIT_STATUS = "the exit status"
-"""What the last output of a program is called."""
+"""The name of a program's last output."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a program: what it did, and how much of it each output depends on."""
+    """A run of a program: its changes, and how many of them each output depends on."""
 
     protocol: Protocol
-    said: tuple[str, ...]
+    outputs: tuple[str, ...]
 
     @cached_property
     def _rests_on(self) -> list[tuple[str, Step]]:
-        return [(line, step) for step in self.protocol.steps for line in step.said]
+        return [(line, step) for step in self.protocol.steps for line in step.outputs]
 
     def needed(self, outputs: Sequence[str]) -> int:
         """How many changes had been made when the last of these outputs was said. All outputs have left the machine."""
@@ -51,8 +50,8 @@ class Run:
 
     @cached_property
     def unclear(self) -> frozenset[str]:
-        """Lines that left the machine less often than they were said: nobody knows which of them a network lost."""
-        return frozenset(Counter(line for line, _ in self._rests_on) - Counter(self.said))
+        """Lines that left the machine less often than they were written: the network lost some, but not known ones."""
+        return frozenset(Counter(line for line, _ in self._rests_on) - Counter(self.outputs))
 
     def strangers(self, outputs: Sequence[str]) -> tuple[str, ...]:
         """Lines that had left the machine more often than the trace has them. They count as resting on everything."""
@@ -89,13 +88,13 @@ class Runs:
     def of(self, workload: Workload) -> Run:
         """The run that a workload is a recording of. Raises TraceError."""
         if workload not in self._of:
-            said, protocol = unpacked([each.value for each in workload.ops if each.word == SAYS])
-            self._of = {workload: Run(protocol, said)}
+            outputs, protocol = unpacked([each.value for each in workload.ops if each.word == SAYS])
+            self._of = {workload: Run(protocol, outputs)}
         return self._of[workload]
 
 
-class SynchronyJudge(ABC):
-    """What both judges have in common."""
+class SynchronyJudge(ContentJudge, ABC):
+    """The common part of both judges."""
 
     name: str
     version = ""
@@ -104,14 +103,10 @@ class SynchronyJudge(ABC):
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`: recoveries that tell contents byte by byte."""
-        return recover.walk and recover.bytes
-
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if observation.mount_errno or ROOT_PATH not in observation.tree:
-            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        if unmounted := opinion_of_unmounted(observation):
+            return unmounted
         try:
             run = self._runs.of(history.workload)
             return self._opinion(run, history, replace(observation, tree=_whole(observation)))
@@ -123,7 +118,7 @@ class SynchronyJudge(ABC):
 
 
 class DurabilityJudge(SynchronyJudge):
-    """What an output depends on is there once the output has left the machine."""
+    """All changes that an output depends on are durable once the output has left the machine."""
 
     name = EXTERNAL_DURABILITY
 
@@ -157,7 +152,7 @@ def _kept(run: Run, observation: Observation, outputs: Sequence[str], end: int) 
 
 
 class OrderJudge(SynchronyJudge):
-    """No change is there without all the changes before it."""
+    """No change is durable without all the changes before it."""
 
     name = EXTERNAL_ORDER
     depends_on = ()
@@ -185,10 +180,10 @@ def _shown(step: Step) -> str:
 
 
 def outputs_of(history: History, run: Run) -> tuple[str, ...]:
-    """What had left the machine: lines, and at last the end of the program."""
+    """The outputs that had left the machine: lines, and at last the end of the program."""
     lines = [each.value for each in history.returned_operations if each.word == SAYS]
     ended = any(each.word == ENDS for each in history.returned_operations)
-    return (*lines[: len(run.said)], *([EXIT_STATUS] if ended or len(lines) > len(run.said) else []))
+    return (*lines[: len(run.outputs)], *([EXIT_STATUS] if ended or len(lines) > len(run.outputs) else []))
 
 
 def judges_of_synchrony() -> tuple[SynchronyJudge, ...]:
@@ -199,8 +194,4 @@ def judges_of_synchrony() -> tuple[SynchronyJudge, ...]:
 
 def traced(application: Application) -> str:
     """The shell command that runs the application under `postcrash-calls` in a guest. Raises InfrastructureError."""
-    try:
-        tracer = find_binary("postcrash-calls")
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
-    return shlex.join(["exec", str(tracer), MOUNT_POINT, "-", "/bin/sh", "-c", application.run])
+    return shlex.join(["exec", str(find_binary("postcrash-calls")), MOUNT_POINT, "-", "/bin/sh", "-c", application.run])

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import postcrash
+from postcrash.harness.errors import InfrastructureError
 
 # Where cargo puts each program in a source checkout. The agent is built for a named target, because only then the flags
 # that link it statically do not apply to build scripts. A dynamically linked agent in target/release must not be taken.
@@ -21,7 +22,7 @@ CHECKOUT_FOLDERS = {
 }
 
 
-class BinaryNotFoundError(FileNotFoundError):
+class BinaryNotFoundError(InfrastructureError):
     """A Rust program of postcrash is in none of the folders where it may be."""
 
 

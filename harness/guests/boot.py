@@ -1,4 +1,4 @@
-"""Whether user-mode Linux boots on this machine, and the consoles of guests that do not."""
+"""Tries whether user-mode Linux boots on this machine, and keeps the consoles of guests that do not."""
 
 import hashlib
 import os

@@ -9,40 +9,35 @@ import itertools
 import os
 import random
 import socket
-from collections.abc import Iterator
 
-_ROOM = "postcrash-seat"
+_PREFIX = "postcrash-seat"
 
 
-class Seat:
-    """A CPU that this process may use. It is taken until `close`, or until the process ends.
+class PinnedCpu:
+    """A CPU that this process may use. It is reserved until `close`, or until the process ends.
 
-    There are as many rows of seats as are needed, each with one seat on every CPU. The first free seat is taken, so
-    that no CPU has two machines while another one has none. A seat is a name in the abstract namespace of Unix sockets.
-    The kernel keeps it, so that nothing stays behind when a process is killed. `room` begins these names.
+    Each CPU has a slot in every row, and the first free slot of all rows is reserved. So no CPU has two machines while
+    another one has none. A slot is a name, which begins with `prefix`, in the abstract namespace of Unix sockets. The
+    kernel keeps it, so that nothing stays behind when a process is killed.
     """
 
-    def __init__(self, room: str = _ROOM) -> None:
-        self._taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.cpu = self._take(room)
+    def __init__(self, prefix: str = _PREFIX) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.cpu = self._reserve(prefix)
 
-    def _take(self, room: str) -> int:
+    def _reserve(self, prefix: str) -> int:
         cpus = sorted(os.sched_getaffinity(0))
-        for row, cpu in _seats(cpus):
-            try:
-                self._taken.bind(f"\0{room}-{row}-{cpu}")
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    return random.choice(cpus)
-            else:
-                return cpu
+        for row in itertools.count():
+            for cpu in cpus:
+                try:
+                    self._socket.bind(f"\0{prefix}-{row}-{cpu}")
+                except OSError as error:
+                    if error.errno != errno.EADDRINUSE:
+                        return random.choice(cpus)
+                else:
+                    return cpu
         raise AssertionError("there is no last row")
 
     def close(self) -> None:
-        """Let others take the seat."""
-        self._taken.close()
-
-
-def _seats(cpus: list[int]) -> Iterator[tuple[int, int]]:
-    """Every seat, row by row."""
-    return ((row, cpu) for row in itertools.count() for cpu in cpus)
+        """Let others have the slot."""
+        self._socket.close()

@@ -1,4 +1,4 @@
-"""What runs a guest's kernel: user-mode Linux or QEMU. Also whether QEMU can use KVM on this machine."""
+"""The engines that run a guest's kernel: user-mode Linux and QEMU, with or without KVM."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 
 QEMU = "qemu-system-x86_64"
 LIBRARY = "libpostcrash_xstate.so"
@@ -72,10 +72,7 @@ def uml_library() -> Path:
 
     Raises InfrastructureError.
     """
-    try:
-        return find_binary(LIBRARY)
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
+    return find_binary(LIBRARY)
 
 
 def find_qemu(kernel: Path, cache: Path) -> Qemu:
@@ -127,6 +124,6 @@ def _try_kvm(qemu: Path, kernel: Path) -> str | None:
     except OSError as error:
         return str(error)
     if tried.returncode != 0:
-        said = tried.stderr.strip().splitlines()
-        return said[0] if said else f"{QEMU} ended with status {tried.returncode}"
+        errors = tried.stderr.strip().splitlines()
+        return errors[0] if errors else f"{QEMU} ended with status {tried.returncode}"
     return None if "Kernel panic" in tried.stdout else "a guest ends before its kernel is up"

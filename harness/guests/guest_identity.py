@@ -1,4 +1,4 @@
-"""A digest of what a guest is made of: two guests with the same name may come to different results."""
+"""Digests of guests. Two guests with the same name may differ, and give different results."""
 
 import hashlib
 from functools import lru_cache

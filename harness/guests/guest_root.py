@@ -12,7 +12,7 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.files.digest import content_digest
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
@@ -31,11 +31,7 @@ _CHARACTER_SET, _CODE_PAGE = re.compile(r"(?:^|,)(iocharset|nls|codepage)=([\w-]
 
 def guest_root(kernel: Kernel, cache: Path, targets: Sequence[Target] = TARGETS) -> Path:
     """The root folder for `kernel` and `targets`. It is made in `cache` if it is not there."""
-    try:
-        agent = find_binary("postcrash-agent")
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error
-    files: dict[Path, Content] = {AGENT: agent, **module_files(kernel, targets)}
+    files: dict[Path, Content] = {AGENT: find_binary("postcrash-agent"), **module_files(kernel, targets)}
     for target in targets:
         files |= target_files(target)
     return cached_root(files, cache)

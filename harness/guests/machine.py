@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from postcrash.harness.budget import Budget
@@ -27,8 +26,8 @@ from postcrash.harness.errors import (
 )
 from postcrash.harness.files.output import say
 from postcrash.harness.files.scratch import ScratchFolder
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
-from postcrash.harness.guests.cpu_pinning import Seat
+from postcrash.harness.guests.binaries import find_binary
+from postcrash.harness.guests.cpu_pinning import PinnedCpu
 from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
 from postcrash.harness.guests.events import (
     BootEvent,
@@ -61,7 +60,7 @@ _NO_OUTPUT = GuestOutput("", "")
 
 
 @cache
-def _tell_unconfined(reason: str) -> None:
+def _warn_unconfined(reason: str) -> None:
     """Tell the user, once for each reason."""
     say(f"guests are not confined: {reason}. A kernel that is taken over has your rights (SECURITY.md)")
 
@@ -112,14 +111,13 @@ class Machine:
         self._log = self._work.path / "log"
         self._lost: list[LostAtWork] = []
         try:
-            program = find_binary("crashdisk")
             self._process = subprocess.Popen(
-                [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
+                [find_binary("crashdisk")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
             )
-        except (BinaryNotFoundError, OSError) as error:
+        except (InfrastructureError, OSError) as error:
             self._work.remove()
             raise InfrastructureError(str(error)) from error
-        self._seat = Seat()
+        self._pinned_cpu = PinnedCpu()
 
     def __enter__(self) -> Self:
         try:
@@ -129,9 +127,7 @@ class Machine:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -142,7 +138,7 @@ class Machine:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._seat.close()
+        self._pinned_cpu.close()
         self._work.remove()
 
     @property
@@ -167,22 +163,23 @@ class Machine:
 
     def _boot(self) -> float:
         settings = self._settings
-        booted = self._ask(
-            *(BootEvent, "boot"),
+        booted = self._request(
+            BootEvent,
+            "boot",
             engine=settings.engine.to_wire(),
             kernel=str(settings.kernel),
             root=str(settings.root),
             work=str(self._work.path),
             memory_mib=settings.engine.memory_mib,
             disk_sectors=settings.disk_mib * 2048,
-            cpu=self._seat.cpu,
+            cpu=self._pinned_cpu.cpu,
             boot_timeout_s=settings.engine.boot_timeout_s,
             command_timeout_s=settings.command_timeout_s,
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
             log_disk=str(self._log) if settings.log_disk else None,
         )
         if booted.unconfined is not None:
-            _tell_unconfined(booted.unconfined)
+            _warn_unconfined(booted.unconfined)
         return booted.seconds
 
     def record(
@@ -209,8 +206,9 @@ class Machine:
         """
         if log is not None:
             self._log.write_bytes(b"")
-        recorded = self._ask(
-            *(RecordingEvent, "record"),
+        recording = self._request(
+            RecordingEvent,
+            "record",
             base=str(base.absolute()),
             out=str(out.absolute()),
             run={**run_to_wire(mount, workload), "log_writes": log is not None, "log_set_up": log_set_up},
@@ -218,10 +216,10 @@ class Machine:
             held=held,
             blktrace=str(blktrace.absolute()) if blktrace else None,
         )
-        output = recorded.output or _NO_OUTPUT
-        ran = _as_run(workload, recorded.transcripts, output)
-        if recorded.failed is not None:
-            raise _failure(ran, recorded.failed, mount.fstype, output)
+        output = recording.output or _NO_OUTPUT
+        ran = _as_run(workload, recording.transcripts, output)
+        if recording.failed is not None:
+            raise _failure(ran, recording.failed, mount.fstype, output)
         if log is not None:
             shutil.copyfile(self._log, log)
         return ran
@@ -233,8 +231,9 @@ class Machine:
 
         Throughout this recording, `started` operations have started and `returned` have returned.
         """
-        self._ask(
-            *(RecordingEvent, "record-recovery"),
+        self._request(
+            RecordingEvent,
+            "record-recovery",
             base=str(image.absolute()),
             out=str(out.absolute()),
             recover=recover.to_wire(),
@@ -264,7 +263,7 @@ class Machine:
         Yields events, `ExplorationEnd` at the end. The report on an interval of a recovery names the recovered state in
         `within`. It comes before the report on that state's own interval.
         """
-        told = self._told(
+        events = self._events(
             "explore",
             **source.to_wire(),
             recover=recover.to_wire(),
@@ -279,7 +278,7 @@ class Machine:
             intervals=intervals,
             depth=depth,
         )
-        for event in told:
+        for event in events:
             yield _expected(ExplorationEvent, event)
             if isinstance(event, ExplorationEnd):
                 return
@@ -288,7 +287,7 @@ class Machine:
         self, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: RecoveryKind
     ) -> ExecutionReport:
         """Recover one crash state."""
-        return self._ask(
+        return self._request(
             ExecutionReport,
             "execute",
             **source.to_wire(),
@@ -299,13 +298,13 @@ class Machine:
 
     def spin(self, device: str, recover: RecoveryKind, count: int) -> Spin:
         """Recover the guest's own `device` `count` times."""
-        return self._ask(SpinEvent, "spin", device=device, recover=recover.to_wire(), count=count).result
+        return self._request(SpinEvent, "spin", device=device, recover=recover.to_wire(), count=count).result
 
-    def _ask(self, answer: type[M], request: str, **fields: object) -> M:
-        told = self._told(request, **fields)
-        return next(_expected(answer, event) for event in told if not isinstance(event, LostGuest))
+    def _request(self, answer: type[M], request: str, **fields: object) -> M:
+        events = self._events(request, **fields)
+        return next(_expected(answer, event) for event in events if not isinstance(event, LostGuest))
 
-    def _told(self, request: str, **fields: object) -> Iterator[Message]:
+    def _events(self, request: str, **fields: object) -> Iterator[Message]:
         """Send a request and yield the events that follow, without end. A `RequestFailure` is raised as an error."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:

@@ -136,8 +136,8 @@ def _python_modules(python: str, *script: Path) -> tuple[Path, ...]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"{python} does not find the modules of a script: {error}") from error
     except subprocess.CalledProcessError as error:
-        said = "; ".join(error.stderr.strip().splitlines()[-1:])
-        raise UsageError(f"{python} does not find the modules of {' '.join(map(str, script))}: {said}") from error
+        errors = "; ".join(error.stderr.strip().splitlines()[-1:])
+        raise UsageError(f"{python} does not find the modules of {' '.join(map(str, script))}: {errors}") from error
     return tuple(map(Path, json.loads(ran.stdout)))
 
 

@@ -25,29 +25,12 @@ from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.program_files import Content, with_libraries
 from postcrash.model.text import visible
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.script.shell_script import LOG_MIB
+from postcrash.recorders.dm_log_writes import LOG_MIB
 from postcrash.targets import TARGETS, Target, program_path
 
 PROGRAMS = (
-    *(
-        "bash",
-        "cat",
-        "chmod",
-        "cmp",
-        "dd",
-        "grep",
-        "head",
-        "ln",
-        "ls",
-        "mkdir",
-        "mknod",
-        "mv",
-        "od",
-        "readlink",
-        "rm",
-        "rmdir",
-    ),
-    *("sleep", "stat", "sync", "touch", "tr", "truncate", "unlink", "perl", "getfattr", "setfattr"),
+    *("bash", "cat", "chmod", "cmp", "dd", "grep", "head", "ln", "ls", "mkdir", "mknod", "mv", "od", "readlink"),
+    *("rm", "rmdir", "sleep", "stat", "sync", "touch", "tr", "truncate", "unlink", "perl", "getfattr", "setfattr"),
     *("mount", "umount", "blockdev", "dmsetup", "insmod", "xfs_io"),
 )
 MEMORY_MIB = 512
@@ -128,20 +111,10 @@ def script_root(kernel: Kernel, target: Target, cache: Path) -> Path:
 
 
 def _uml(kernel: Kernel, root: Path, target: Target, disks: list[Path], work: Path) -> list[str]:
-    return [
-        *(str(kernel.path), f"mem={MEMORY_MIB}M", "root=/dev/root", "rootfstype=hostfs", f"rootflags={root}", "ro"),
-        *(
-            "init=/init",
-            f"fstype={target.fstype}",
-            "panic=-1",
-            "loglevel=4",
-            "con=null",
-            "con0=null,fd:1",
-            "ssl=null",
-            f"uml_dir={work}/",
-        ),
-        *(f"ubd{number}={disk}" for number, disk in enumerate(disks)),
-    ]
+    common = "root=/dev/root rootfstype=hostfs ro init=/init panic=-1 loglevel=4 con=null con0=null,fd:1 ssl=null"
+    options = [f"mem={MEMORY_MIB}M", f"rootflags={root}", f"fstype={target.fstype}", f"uml_dir={work}/"]
+    drives = [f"ubd{number}={disk}" for number, disk in enumerate(disks)]
+    return [str(kernel.path), *common.split(), *options, *drives]
 
 
 def _qemu(kernel: Kernel, engine: Qemu, root: Path, target: Target, disks: list[Path]) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import postcrash
-from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.errors import UsageError
+from postcrash.harness.guests.binaries import find_binary
 from postcrash.model import Workload
 from postcrash.model.operation import PROGRAMS, RUN_UNFLUSHED, WATCH, Operation
 from postcrash.targets import Mount
@@ -29,10 +29,10 @@ def run_to_wire(mount: Mount, workload: Workload) -> dict[str, Any]:
         return wire
     network = "tun" if workload.runs_programs else "none"
     box = ["run", "--fs", MOUNT_POINT, *show_checkout(), "--network", network, "--"]
-    supervisor = [str(_binary(mount.supervisor)), *box]
+    supervisor = [str(find_binary(mount.supervisor)), *box]
     if workload.runs_programs:
         return {**wire, "ops": [_supervised(operation, supervisor).to_wire() for operation in workload.ops]}
-    return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount.fstype]}
+    return {**wire, "supervisor": [*supervisor, str(find_binary("postcrash-agent")), "--perform", mount.fstype]}
 
 
 def show_checkout() -> list[str]:
@@ -48,10 +48,3 @@ def _supervised(operation: Operation, supervisor: Sequence[str]) -> Operation:
         raise UsageError(f"{operation.word}: a supervisor answers flushes itself, so that none can be left out")
     command = shlex.join(["exec", *supervisor, "/bin/sh", "-c", operation.value])
     return replace(operation, word=WATCH, value=command)
-
-
-def _binary(name: str) -> Path:
-    try:
-        return find_binary(name)
-    except BinaryNotFoundError as error:
-        raise InfrastructureError(str(error)) from error

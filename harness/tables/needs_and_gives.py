@@ -1,6 +1,6 @@
 """Needs times gives: whether the properties that a target has are enough for an application, and what it does there."""
 
-from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, SearchLimits, in_order
+from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, SearchLimits, in_order, is_enough
 from postcrash.apps.needs.assumptions import implications_of, links
 from postcrash.apps.protocol import Protocol
 from postcrash.harness.auditing.audit import Audit
@@ -69,9 +69,9 @@ def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, limits:
     modelled, because, lacking, folders = _modelled(asked, given, limits)
     cell = real.cell
     if real.verdict is Verdict.VIOLATED and modelled is not Verdict.VIOLATED:
-        because = f"{cell.said} ({because or 'its properties do not show it'})"
+        because = f"{cell.message} ({because or 'its properties do not show it'})"
     elif real.verdict is not Verdict.HOLDS:
-        because = cell.said
+        because = cell.message
     return NeedsCell(
         application=asked.application.name,
         target=real.target.name,
@@ -99,7 +99,8 @@ def _modelled(
     if lacking := lacking_of(asked.protocol, given):
         return Verdict.UNDECIDED, lacking, (), 0
     before = asked.folders
-    found = asked.under(given & {each.name for each in ASSUMPTIONS}, limits)
+    known = given & {each.name for each in ASSUMPTIONS}
+    found = is_enough(asked.protocol, asked.judge, limits, known)
     if isinstance(found, EnoughSet):
         return (Verdict.HOLDS if found.is_complete else Verdict.UNDECIDED), "", (), found.folders
     return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), asked.folders - before

@@ -10,7 +10,7 @@ from postcrash.harness.auditing.application_choice import application_of_command
 from postcrash.harness.auditing.audit import workload_of
 from postcrash.harness.auditing.function_judge import FunctionJudge
 from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
-from postcrash.harness.cli.programs.audit import require_programs_run
+from postcrash.harness.cli.programs.audit_report import require_programs_run
 from postcrash.harness.errors import UsageError
 from postcrash.harness.files.workload_files import simulated
 from postcrash.harness.testing.judging import judge_folders, judge_operations

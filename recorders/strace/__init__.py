@@ -2,7 +2,7 @@
 
 Reading order: `reader` (lines to calls), `arguments` (the text between the parentheses), `folder` (the names below the
 imported folder), `state` (processes, descriptors, the workload so far), `initial` (what the folder held before),
-`names`, `contents` and `descriptors` (what each call means), `importer` (all of it), and `program` (strace).
+`names`, `contents` and `descriptors` (the handlers of calls), `importer` (all of it), and `program` (strace).
 """
 
 from postcrash.recorders.strace.importer import ImportedTrace, import_strace, prepare

@@ -1,4 +1,4 @@
-"""The meaning of calls that change contents or make them durable."""
+"""Handlers of calls that change contents or make them durable."""
 
 from collections.abc import Mapping
 
@@ -61,26 +61,11 @@ def _whole(printed: tuple[bytes, bool], length: int) -> bytes | None:
 
 
 def _write(context: Context) -> None:
-    if opened := context.description(0):
-        _put(context, opened, None, _whole(string(context.argument(1)), context.result))
-
-
-def _pwrite(context: Context) -> None:
-    if opened := context.description(0):
-        offset = number(context.argument(3))
-        _put(context, opened, offset, _whole(string(context.argument(1)), context.result))
-
-
-def _writev(context: Context) -> None:
-    if opened := context.description(0):
-        _put(context, opened, None, _whole(vector(context.argument(1)), context.result))
-
-
-def _pwritev(context: Context) -> None:
-    if opened := context.description(0):
-        offset = number(context.argument(3))
-        content = _whole(vector(context.argument(1)), context.result)
-        _put(context, opened, None if offset == -1 else offset, content)
+    opened, name = context.description(0), context.call.name
+    if opened is not None:
+        content = (vector if "v" in name else string)(context.argument(1))
+        offset = number(context.argument(3)) if name.startswith("p") else None
+        _put(context, opened, None if offset == -1 else offset, _whole(content, context.result))
 
 
 def _read(context: Context) -> None:
@@ -119,7 +104,7 @@ def _resize(context: Context, node: TreeNode | None) -> None:
 
 
 def _truncate(context: Context) -> None:
-    place = context.place(None, 0, follow=True)
+    (place,) = context.places(follow=True)
     if place is not None and place.existing().type != "file":
         raise NotMappedError(f"{shown_word(place.name)} is no file, as far as the trace tells")
     _resize(context, place.existing() if place else None)
@@ -171,23 +156,15 @@ def _sync_file_range(context: Context) -> None:
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "write": _write,
-    "writev": _writev,
-    "pwrite64": _pwrite,
-    "pwritev": _pwritev,
-    "pwritev2": _pwritev,
-    "read": _read,
-    "readv": _read,
+    **dict.fromkeys(("write", "writev", "pwrite64", "pwritev", "pwritev2"), _write),
+    **dict.fromkeys(("read", "readv"), _read),
     "lseek": _lseek,
-    "copy_file_range": _copy(0, 1, 2, 3),
-    "splice": _copy(0, 1, 2, 3),
+    **dict.fromkeys(("copy_file_range", "splice"), _copy(0, 1, 2, 3)),
     "sendfile": _copy(1, 2, 0, None),
     "truncate": _truncate,
     "ftruncate": _ftruncate,
     "fallocate": _fallocate,
-    "fsync": _persist,
-    "fdatasync": _persist,
-    "syncfs": _persist,
+    **dict.fromkeys(("fsync", "fdatasync", "syncfs"), _persist),
     "sync": lambda context: context.emit("sync"),
     "sync_file_range": _sync_file_range,
 }

@@ -1,4 +1,4 @@
-"""The meaning of calls that open, duplicate, close or map files, change the directory, or start threads."""
+"""Handlers of calls that open, duplicate, close or map files, change the directory, or start threads."""
 
 from collections.abc import Mapping as Table
 
@@ -21,24 +21,25 @@ def shared_by(arguments: str) -> frozenset[str]:
     return frozenset(rest[: rest.find(",")].split("|")) if found else frozenset()
 
 
-def _open(directory: int | None, index: int, flags_index: int) -> Handler:
-    def handler(context: Context) -> None:
-        argument = context.argument(flags_index)
-        if argument.startswith("{flags="):
-            argument = argument.removeprefix("{flags=").split(",")[0].removesuffix("}")
-        given = flags(argument)
-        if context.call.name == "creat":
-            given = frozenset({"O_WRONLY", "O_CREAT", "O_TRUNC"})
-        context.process.slots.pop(context.result, None)
-        follow = "O_NOFOLLOW" not in given and not {"O_CREAT", "O_EXCL"} <= given
-        place = context.place(directory, index, follow=follow)
-        reads = not given & {"O_CREAT", "O_TRUNC", "O_WRONLY", "O_RDWR"}
-        if place is None or (place.node is None and reads):
-            return
-        node = _opened(context, place, given)
-        context.process.open(context.result, Description(node, given), close_on_exec="O_CLOEXEC" in given)
+def _open(context: Context) -> None:
+    given = _open_flags(context)
+    context.process.slots.pop(context.result, None)
+    follow = "O_NOFOLLOW" not in given and not {"O_CREAT", "O_EXCL"} <= given
+    (place,) = context.places(follow=follow)
+    reads = not given & {"O_CREAT", "O_TRUNC", "O_WRONLY", "O_RDWR"}
+    if place is None or (place.node is None and reads):
+        return
+    node = _opened(context, place, given)
+    context.process.open(context.result, Description(node, given), close_on_exec="O_CLOEXEC" in given)
 
-    return handler
+
+def _open_flags(context: Context) -> frozenset[str]:
+    if context.call.name == "creat":
+        return frozenset({"O_WRONLY", "O_CREAT", "O_TRUNC"})
+    if context.call.name == "openat2":
+        structure = context.argument(2).removeprefix("{flags=")
+        return flags(structure.split(",")[0].removesuffix("}"))
+    return context.path_flags
 
 
 def _opened(context: Context, place: PathPlace, given: frozenset[str]) -> TreeNode:
@@ -185,17 +186,11 @@ def _msync(context: Context) -> None:
 
 
 HANDLERS: Table[str, Handler] = {
-    "open": _open(None, 0, 1),
-    "openat": _open(0, 1, 2),
-    "openat2": _open(0, 1, 2),
-    "creat": _open(None, 0, 2),
-    "dup": _duplicate,
-    "dup2": _duplicate,
-    "dup3": _duplicate,
+    **dict.fromkeys(("open", "openat", "openat2", "creat"), _open),
+    **dict.fromkeys(("dup", "dup2", "dup3"), _duplicate),
     "fcntl": _fcntl,
     "close_range": _close_range,
-    "execve": _execve,
-    "execveat": _execve,
+    **dict.fromkeys(("execve", "execveat"), _execve),
     "chdir": _chdir,
     "fchdir": _fchdir,
     "mmap": _mmap,

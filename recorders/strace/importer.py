@@ -19,7 +19,7 @@ from postcrash.recorders.strace.state import CallSource, Context, Handler, Impor
 HANDLERS: Mapping[str, Handler] = {**names.HANDLERS, **contents.HANDLERS, **descriptors.HANDLERS}
 """The calls that are understood, by name."""
 
-_HARMLESS = re.compile(
+HARMLESS = re.compile(
     "f?access(at2?)?|[fl]?stat(64|fs|x)?|(new)?fstatat(64)?|readlink(at)?|getdents(64)?|getcwd|pread(64|v2?)|p?poll|select"
     "|pselect6|epoll_(ctl|p?wait2?)|flock|fadvise64|readahead|[fl]?(get|list)xattr|inotify_(add|rm)_watch|fanotify_mark"
     "|name_to_handle_at|m(advise|incore|unlock|lock2?)|tee|vmsplice"
@@ -157,7 +157,7 @@ class _Reading:
             if not call.overlaps:
                 self._act(descriptors.close, call, process)
             return
-        if call.result is None or _HARMLESS.fullmatch(call.name):
+        if call.result is None or HARMLESS.fullmatch(call.name):
             return
         before = len(self._run.ops)
         self._act(HANDLERS.get(call.name, _unknown), call, process)

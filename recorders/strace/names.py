@@ -1,10 +1,10 @@
-"""The meaning of calls that change names and attributes."""
+"""Handlers of calls that change names and attributes."""
 
 from collections.abc import Mapping
 
 from postcrash.model.quoting import shown_word
 from postcrash.model.tree import ROOT_PATH
-from postcrash.recorders.strace.arguments import flags, path, string
+from postcrash.recorders.strace.arguments import path, string
 from postcrash.recorders.strace.folder import NotMappedError, PathPlace, TreeNode
 from postcrash.recorders.strace.state import Context, Handler
 
@@ -17,86 +17,65 @@ def full_name(context: Context, place: PathPlace) -> str:
     return place.name if directory == ROOT_PATH else f"{directory}/{place.name}"
 
 
-def _mkdir(directory: int | None, index: int) -> Handler:
-    def handler(context: Context) -> None:
-        place = context.place(directory, index)
-        if place is not None:
-            parent = place.new()
-            context.emit("mkdir", full_name(context, place))
-            context.run.folder.add(parent, place.name, TreeNode("dir"))
-
-    return handler
+def _mkdir(context: Context) -> None:
+    (place,) = context.places()
+    if place is not None:
+        parent = place.new()
+        context.emit("mkdir", full_name(context, place))
+        context.run.folder.add(parent, place.name, TreeNode("dir"))
 
 
-def _rmdir(context: Context, place: PathPlace | None) -> None:
+def _remove(context: Context) -> None:
+    (place,) = context.places()
     if place is None:
         return
     node = place.existing()
-    if node.type != "dir" or node.children or place.directory is None:
-        raise NotMappedError(f"{shown_word(place.name)} is no empty directory, as far as the trace tells")
-    context.emit("rmdir", full_name(context, place))
+    if context.call.name == "rmdir" or "AT_REMOVEDIR" in context.path_flags:
+        if node.type != "dir" or node.children or place.directory is None:
+            raise NotMappedError(f"{shown_word(place.name)} is no empty directory, as far as the trace tells")
+        context.emit("rmdir", full_name(context, place))
+    else:
+        if node.type == "dir" or place.directory is None:
+            raise NotMappedError(f"{shown_word(place.name)} is a directory, as far as the trace tells")
+        context.hold(node)
+        context.emit("unlink", full_name(context, place))
     context.run.folder.remove(place.directory, place.name)
 
 
-def _unlink(context: Context, place: PathPlace | None) -> None:
-    if place is None:
+def _link(context: Context) -> None:
+    old, new = context.call_form.paths
+    target = context.place(*new)
+    if target is None:
         return
-    if place.existing().type == "dir" or place.directory is None:
-        raise NotMappedError(f"{shown_word(place.name)} is a directory, as far as the trace tells")
-    context.hold(place.existing())
-    context.emit("unlink", full_name(context, place))
-    context.run.folder.remove(place.directory, place.name)
+    if "AT_EMPTY_PATH" in context.path_flags or path(context.argument(old[1])).startswith("/proc/"):
+        raise NotMappedError("a name for an open file; workloads link names")
+    source = context.place(*old, follow="AT_SYMLINK_FOLLOW" in context.path_flags)
+    if source is None:
+        raise NotMappedError("the file that gets a second name is outside of the folder")
+    node, parent = source.existing(), target.new()
+    if node.type == "dir":
+        raise NotMappedError(f"{shown_word(source.name)} is a directory, as far as the trace tells")
+    context.emit("link", full_name(context, source), full_name(context, target))
+    context.run.folder.add(parent, target.name, node)
 
 
-def _unlinkat(context: Context) -> None:
-    remove = _rmdir if "AT_REMOVEDIR" in flags(context.argument(2)) else _unlink
-    remove(context, context.place(0, 1))
+def _symlink(context: Context) -> None:
+    (place,) = context.places()
+    if place is not None:
+        parent, target = place.new(), path(context.argument(0))
+        context.emit("symlink", target, full_name(context, place))
+        context.run.folder.add(parent, place.name, TreeNode("symlink", target=target))
 
 
-def _link(old: tuple[int | None, int], new: tuple[int | None, int], flags_index: int) -> Handler:
-    def handler(context: Context) -> None:
-        given = flags(context.argument(flags_index))
-        target = context.place(*new)
-        if target is None:
-            return
-        if "AT_EMPTY_PATH" in given or path(context.argument(old[1])).startswith("/proc/"):
-            raise NotMappedError("a name for an open file; workloads link names")
-        source = context.place(*old, follow="AT_SYMLINK_FOLLOW" in given)
-        if source is None:
-            raise NotMappedError("the file that gets a second name is outside of the folder")
-        node, parent = source.existing(), target.new()
-        if node.type == "dir":
-            raise NotMappedError(f"{shown_word(source.name)} is a directory, as far as the trace tells")
-        context.emit("link", full_name(context, source), full_name(context, target))
-        context.run.folder.add(parent, target.name, node)
-
-    return handler
-
-
-def _symlink(directory: int | None, index: int) -> Handler:
-    def handler(context: Context) -> None:
-        place = context.place(directory, index)
-        if place is not None:
-            parent, target = place.new(), path(context.argument(0))
-            context.emit("symlink", target, full_name(context, place))
-            context.run.folder.add(parent, place.name, TreeNode("symlink", target=target))
-
-    return handler
-
-
-def _rename(old: tuple[int | None, int], new: tuple[int | None, int], flags_index: int) -> Handler:
-    def handler(context: Context) -> None:
-        source, target = context.place(*old), context.place(*new)
-        if source is None and target is None:
-            return
-        if source is None or target is None:
-            raise NotMappedError("one of the names is outside of the folder")
-        given = flags(context.argument(flags_index))
-        if given - {"RENAME_NOREPLACE", "RENAME_EXCHANGE"}:
-            raise NotMappedError("workloads have no such rename")
-        (_exchange if "RENAME_EXCHANGE" in given else _replace)(context, source, target)
-
-    return handler
+def _rename(context: Context) -> None:
+    source, target = context.places()
+    if source is None and target is None:
+        return
+    if source is None or target is None:
+        raise NotMappedError("one of the names is outside of the folder")
+    if context.path_flags - {"RENAME_NOREPLACE", "RENAME_EXCHANGE"}:
+        raise NotMappedError("workloads have no such rename")
+    (_exchange if "RENAME_EXCHANGE" in context.path_flags else _replace)(context, source, target)
 
 
 def _replace(context: Context, source: PathPlace, target: PathPlace) -> None:
@@ -134,7 +113,13 @@ def _exchange(context: Context, source: PathPlace, target: PathPlace) -> None:
     folder.add(source.directory, source.name, second)
 
 
-def _attribute(node: TreeNode | None, context: Context) -> None:
+def _attribute(context: Context) -> None:
+    if context.call_form.paths:
+        (place,) = context.places(follow=not context.call.name.startswith("l"))
+        node = place.existing() if place else None
+    else:
+        opened = context.description(0)
+        node = opened.node if opened else None
     if node is None:
         return
     name = path(context.argument(1))
@@ -149,37 +134,13 @@ def _attribute(node: TreeNode | None, context: Context) -> None:
     context.emit("setxattr", context.path_of(node), name, value.decode("utf-8", "surrogateescape"))
 
 
-def _named_attribute(*, follow: bool) -> Handler:
-    def handler(context: Context) -> None:
-        place = context.place(None, 0, follow=follow)
-        _attribute(place.existing() if place else None, context)
-
-    return handler
-
-
-def _open_attribute(context: Context) -> None:
-    opened = context.description(0)
-    _attribute(opened.node if opened else None, context)
-
-
 HANDLERS: Mapping[str, Handler] = {
-    "mkdir": _mkdir(None, 0),
-    "mkdirat": _mkdir(0, 1),
-    "rmdir": lambda context: _rmdir(context, context.place(None, 0)),
-    "unlink": lambda context: _unlink(context, context.place(None, 0)),
-    "unlinkat": _unlinkat,
-    "link": _link((None, 0), (None, 1), 2),
-    "linkat": _link((0, 1), (2, 3), 4),
-    "symlink": _symlink(None, 1),
-    "symlinkat": _symlink(1, 2),
-    "rename": _rename((None, 0), (None, 1), 2),
-    "renameat": _rename((0, 1), (2, 3), 4),
-    "renameat2": _rename((0, 1), (2, 3), 4),
-    "setxattr": _named_attribute(follow=True),
-    "lsetxattr": _named_attribute(follow=False),
-    "fsetxattr": _open_attribute,
-    "removexattr": _named_attribute(follow=True),
-    "lremovexattr": _named_attribute(follow=False),
-    "fremovexattr": _open_attribute,
+    **dict.fromkeys(("mkdir", "mkdirat"), _mkdir),
+    **dict.fromkeys(("rmdir", "unlink", "unlinkat"), _remove),
+    **dict.fromkeys(("link", "linkat"), _link),
+    **dict.fromkeys(("symlink", "symlinkat"), _symlink),
+    **dict.fromkeys(("rename", "renameat", "renameat2"), _rename),
+    **dict.fromkeys(("setxattr", "lsetxattr", "fsetxattr"), _attribute),
+    **dict.fromkeys(("removexattr", "lremovexattr", "fremovexattr"), _attribute),
 }
 """The handlers, by the name of the call."""

@@ -9,9 +9,10 @@ from postcrash.model.operation import HANDLE
 from postcrash.model.quoting import quote
 from postcrash.model.simulate import FILE_BYTES_MAX
 from postcrash.model.workload import LINES_MAX, TAGS_MAX, Assembler
-from postcrash.recorders.strace.arguments import descriptor, path
+from postcrash.recorders.strace.arguments import descriptor, flags, path
 from postcrash.recorders.strace.folder import NameTree, NotMappedError, PathPlace, TreeNode
 from postcrash.recorders.strace.reader import TraceLine
+from postcrash.recorders.system_calls import SYSTEM_CALLS, SystemCall
 
 DESCRIPTORS_MAX = 4096
 MAPPINGS_MAX = 256
@@ -50,11 +51,6 @@ class Description:
     node: TreeNode
     flags: frozenset[str]
     position: int = 0
-
-    @property
-    def appends(self) -> bool:
-        """Whether every write goes to the end."""
-        return "O_APPEND" in self.flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +232,20 @@ class Context:
         if not path:
             raise NotMappedError("the file has no name (any more)")
         return path
+
+    @property
+    def call_form(self) -> SystemCall:
+        """The call's entry in the table of system calls."""
+        return SYSTEM_CALLS[self.call.name]
+
+    @property
+    def path_flags(self) -> frozenset[str]:
+        """The flags behind the call's last path."""
+        return flags(self.argument(self.call_form.paths[-1][1] + 1))
+
+    def places(self, *, follow: bool = False) -> list[PathPlace | None]:
+        """Where the call's path arguments lead. Values and errors as of `place`."""
+        return [self.place(*argument, follow=follow) for argument in self.call_form.paths]
 
     def place(self, directory: int | None, index: int, *, follow: bool = False) -> PathPlace | None:
         """Where a path argument leads. None if that is outside of the folder. Raises `NotMappedError`.

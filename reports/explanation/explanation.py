@@ -10,7 +10,6 @@ from postcrash.model.text import cut
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
-from postcrash.reports.explanation.calls import CALLS_MAX, ProgramCall, calls_before
 from postcrash.reports.explanation.comparison import compare
 from postcrash.reports.explanation.epochs import (
     Words,
@@ -33,6 +32,7 @@ from postcrash.store.explanation_data import (
     PathComparison,
 )
 from postcrash.store.json_codec import Json
+from postcrash.store.program_calls import CALLS_MAX, ProgramCall, calls_before
 
 EVIDENCE_LINES_MAX = 60
 OPERATION_CHARACTERS_MAX = 200

@@ -11,9 +11,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
 from postcrash._core import Interval, Recording
-from postcrash.reports.explanation.calls import ProgramCall
 from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
 from postcrash.reports.explanation.explanation import Crash, interval_of, shown_calls
+from postcrash.store.program_calls import ProgramCall
 
 if TYPE_CHECKING:
     from postcrash._core import Event

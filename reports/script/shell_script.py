@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from postcrash.model import Operation, Tree, Workload
 from postcrash.model.operation import HANDLE
 from postcrash.model.text import one_line
+from postcrash.recorders.dm_log_writes import LOG_MIB
 from postcrash.reports.script.shell_operations import OTHER_FILE, STALE_BYTE, NoCommandError, commands
 from postcrash.reports.script.shell_parts import FILL, FLAKEY, HOLDS, REPLAY
 from postcrash.store.explanation_data import ExplainedWrite
 from postcrash.targets import Target
-
-LOG_MIB = 512
-"""A log of dm-log-writes also needs room for the writes of mkfs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from postcrash.targets.catalogue import TargetFileError, load_target
 from postcrash.targets.xfstests import NotImportedError, target_of_section
 from postcrash.targets.xfstests_config import ConfigError, read_sections
 
+from ..qemu_log import LogPosition
 from . import bundles, gates, sound
 from .target import FuzzTarget, Read, text
 
@@ -59,7 +60,7 @@ def _log(file: Path) -> None:
 
 def _qemu_log(file: Path) -> None:
     blklogwrites.trace(file, sound.DISK_SECTORS)
-    blklogwrites.Position.end_of(file).cut(file, file.with_suffix(".new"))
+    LogPosition.end_of(file).cut(file, file.with_suffix(".new"))
 
 
 def _blktrace(file: Path) -> None:

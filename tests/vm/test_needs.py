@@ -14,6 +14,7 @@ from postcrash.apps.needs.space import Space, moments
 from postcrash.apps.protocol import Protocol
 from postcrash.apps.protocol.states import Slots
 from postcrash.harness.auditing.audit import audit
+from postcrash.harness.auditing.folder_plan import AuditSetup
 from postcrash.harness.auditing.needs import protocol_of
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.exploration import Exploration
@@ -53,7 +54,7 @@ def allowed(protocol: Protocol, names: frozenset[str]) -> Asked:
     """All folders that a file system with these properties can leave."""
     implications, slots = implications_with(protocol, names), Slots(protocol)
     return {
-        (state.folder.digest, moment.said)
+        (state.folder.digest, moment.outputs)
         for moment in moments(protocol, implications)
         for state in Space(slots, moment, implications).states()
     }
@@ -89,7 +90,7 @@ def test_what_the_real_file_system_shows_its_model_allows(
     session, how = Session(store), Exploration()
     question = Question((), tuple(map(property_named, PROPERTIES)), kernel="", guest="", how=how)
     with TerminalProgress(None) as progress:
-        audit(session, small, target_named(target), how, 2, progress)
+        audit(AuditSetup(session, how, 2, progress), small, target_named(target))
         given = gives(session, target_named(target), question, 2, progress)
     model = allowed(protocol, given)
     assert len(asked) >= 3
@@ -104,7 +105,8 @@ def test_a_model_that_promises_too_much_is_noticed(asked: Asked, tmp_path: Path)
     protocol = protocol_of(small)
     asked.clear()
     with TerminalProgress(None) as progress:
-        audit(Session(tmp_path / "store"), small, target_named("ext4-original"), Exploration(), 2, progress)
+        setup = AuditSetup(Session(tmp_path / "store"), Exploration(), 2, progress)
+        audit(setup, small, target_named("ext4-original"))
     assert not asked <= allowed(protocol, frozenset({"R-append-dir"}))
     assert asked <= allowed(protocol, frozenset())
 

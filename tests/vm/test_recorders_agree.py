@@ -31,6 +31,7 @@ from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Request, Trace
 from postcrash.targets import TARGETS, base_image, target_named
 
+from ..qemu_log import LogPosition
 from ..whole_run import whole_run
 from .command import ROOT, postcrash
 from .conftest import SERIES, with_all_recorders
@@ -119,7 +120,7 @@ def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Pat
     target = target_named(target_name)
     base = base_image(target, cache_folder() / "bases")
     out, log, traced = folder / "recording.pcr", folder / "log", folder / "trace"
-    start = blklogwrites.Position.end_of(watched.qemu_log) if watched.qemu_log else None
+    start = LogPosition.end_of(watched.qemu_log) if watched.qemu_log else None
     blktrace = traced if watched.qemu_log else None
     watched.machine.record(base.path, target.mount, workload, out, {}, log=log, blktrace=blktrace)
     recording = Recording(out)

@@ -17,6 +17,7 @@ use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::ground::Base;
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
 use postcrash_core::space::Space;
+use postcrash_stopped::system_calls::SYSTEM_CALLS;
 use postcrash_wire::units::SECTOR_BYTES;
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -403,6 +404,15 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
     written.map_err(raise)
 }
 
+/// The places of a path and, before it, of the descriptor of its folder.
+type PathPlaces = (Option<usize>, usize);
+
+/// The table of system calls: name, effect, and places of the paths.
+#[pyfunction]
+fn system_calls() -> Vec<(&'static str, &'static str, Vec<PathPlaces>)> {
+    SYSTEM_CALLS.iter().map(|call| (call.name(), call.effect.word(), call.paths())).collect()
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BELOW", BELOW)?;
@@ -414,6 +424,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device_models, module)?)?;
     module.add_class::<PyDeviceModel>()?;
     module.add_function(wrap_pyfunction!(write_recording, module)?)?;
+    module.add_function(wrap_pyfunction!(system_calls, module)?)?;
     dm_log_writes::register(module)?;
     Ok(())
 }

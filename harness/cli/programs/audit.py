@@ -1,31 +1,28 @@
 """`postcrash audit`: an application on a file system, crashed everywhere, and asked whether it kept its promises."""
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import click
 
+from postcrash.apps import Application
 from postcrash.harness.auditing.application_choice import leaving_out, no_longer_syncing
 from postcrash.harness.auditing.audit import Audit, audit
+from postcrash.harness.auditing.folder_plan import AuditSetup
 from postcrash.harness.cli.completion import complete_targets
-from postcrash.harness.cli.judging.characterize import targets_named
 from postcrash.harness.cli.options import exploration_options, json_option, kernel_options, one_disk_option
-from postcrash.harness.cli.programs.applications import application_options, chosen_applications
-from postcrash.harness.cli.programs.audit_report import audit_to_json, print_audit
+from postcrash.harness.cli.programs.applications import ApplicationChoice, application_options
+from postcrash.harness.cli.programs.audit_report import AuditFiles, audit_each
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
-from postcrash.harness.files.output import command_line, write_json, write_text
-from postcrash.harness.findings.last_finding import keep_last
-from postcrash.harness.guests.engine import Uml
-from postcrash.harness.guests.kernels.suitability import ONLY_UML_RUNS_PROGRAMS
-from postcrash.model import worst
 from postcrash.model.argument import ArgumentError, read_argument
 from postcrash.model.operation import Kind
 from postcrash.model.validation import shown
 from postcrash.reports.tables.applications import applications_markdown
+from postcrash.targets import Target
 
 RECORDINGS = 3
 
@@ -49,7 +46,7 @@ RECORDINGS = 3
 @click.option(
     "--without-flush",
     metavar="N,…",
-    callback=lambda _context, _parameter, numbers: _numbers(numbers),
+    callback=lambda _context, _parameter, numbers: _flush_numbers(numbers),
     help="Run the application so that its flushes with these numbers do nothing. "
     "`postcrash needs --advise --target` shows the numbers.",
 )
@@ -79,13 +76,8 @@ RECORDINGS = 3
 @click.pass_obj
 def audit_command(
     session: Session,
-    name: str | None,
-    run: str | None,
-    check: str | None,
-    set_up: str,
+    choice: ApplicationChoice,
     targets: Sequence[str],
-    chosen: Sequence[str],
-    every: bool,
     without_fsync: bool,
     without_flush: tuple[int, ...],
     markdown: str | None,
@@ -111,7 +103,7 @@ def audit_command(
       postcrash audit sqlite-3.40 --set synchronous=off --target ext4-current,btrfs
       postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
     """
-    variants = chosen_applications(name, run, check, set_up, chosen, every=every)
+    variants = choice.applications()
     if recover is not None:
         variants = [replace(each, recover=recover) for each in variants]
     if without_fsync:
@@ -121,30 +113,19 @@ def audit_command(
     for each in variants if twice else ():
         if not each.recover:
             raise UsageError(f"--twice: nobody knows how {each.name} recovers: say so with --recover, or in its file")
-    require_programs_run(session)
-    audits = []
-    for application in variants:
-        for target in targets_named(session, targets):
-            disks = how.disks(one=one_disk)
-            with TerminalProgress(len(disks) * recordings) as progress:
-                asked = session, application, target, how, guests, progress
-                audits.append(audit(*asked, one_disk=one_disk, recordings=recordings, twice=twice))
-            if json_file != "-":
-                print_audit(session, audits[-1])
-            if markdown is not None:
-                _write_table(markdown, audits, how)
-    keep_last(session.store, [finding.id for each in audits for finding in each.findings])
-    write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
-    return worst(each.verdict for each in audits).exit_code
+
+    def audit_one(application: Application, target: Target) -> Audit:
+        with TerminalProgress(len(how.disks(one=one_disk)) * recordings) as progress:
+            setup = AuditSetup(session, how, guests, progress)
+            return audit(setup, application, target, one_disk=one_disk, recordings=recordings, twice=twice)
+
+    def table(audits: Sequence[Audit], **about: Any) -> str:
+        return applications_markdown([each.cell for each in audits], model=how.model, **about)
+
+    return audit_each(session, variants, targets, audit_one, AuditFiles(json_file, markdown, table))
 
 
-def require_programs_run(session: Session) -> None:
-    """Raises UsageError if programs of this machine do not run in guests of the session's kernel."""
-    if not isinstance(session.kernel.engine, Uml):
-        raise UsageError(f"{session.kernel.label}: {ONLY_UML_RUNS_PROGRAMS}")
-
-
-def _numbers(text: str | None) -> tuple[int, ...]:
+def _flush_numbers(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     try:
@@ -152,12 +133,3 @@ def _numbers(text: str | None) -> tuple[int, ...]:
     except ArgumentError as error:
         raise UsageError(f"--without-flush: expected {error}, found {shown(text)}") from error
     return tuple(map(int, text.split(",")))
-
-
-def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
-    command = command_line()
-    cells = [each.cell for each in audits]
-    date = datetime.datetime.now(datetime.UTC).date()
-    write_text(
-        place, applications_markdown(cells, command=command, kernel=audits[0].kernel, model=how.model, date=date)
-    )

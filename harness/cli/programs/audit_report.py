@@ -1,18 +1,73 @@
-"""What an audit came to, for the terminal and as JSON."""
+"""Runs audits one after the other, and writes their results: to the terminal, as JSON, and as a table."""
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 
+from postcrash.apps import Application
 from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.coverage_estimate import RISK
 from postcrash.harness.auditing.flushes import flushes_in
 from postcrash.harness.auditing.second_crash import SecondCrashes
+from postcrash.harness.cli.judging.characterize import targets_named
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.coverage import coverage, states_text, within_text
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.examination.session import Session
+from postcrash.harness.files.output import command_line, write_json, write_text
+from postcrash.harness.findings.last_finding import keep_last
 from postcrash.harness.findings.naming import named
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernels.suitability import ONLY_UML_RUNS_PROGRAMS
+from postcrash.model import worst
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.tables.applications import share_text
 from postcrash.reports.tables.table import VERDICT_COLOURS
+from postcrash.targets import Target
+
+
+def require_programs_run(session: Session) -> None:
+    """Raise UsageError if programs of this machine do not run in guests of the session's kernel."""
+    if not isinstance(session.kernel.engine, Uml):
+        raise UsageError(f"{session.kernel.label}: {ONLY_UML_RUNS_PROGRAMS}")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFiles:
+    """Where the results of audits are written besides the terminal. None: nowhere.
+
+    table  makes the text of the file `markdown`
+    """
+
+    json: str | None
+    markdown: str | None
+    table: Callable[..., str]
+
+
+def audit_each(
+    session: Session,
+    applications: Sequence[Application],
+    targets: Sequence[str],
+    audit_one: Callable[[Application, Target], Audit],
+    files: AuditFiles,
+) -> int:
+    """Audit each application on each target. The table is written after each audit. Returns the exit code."""
+    require_programs_run(session)
+    audits = []
+    for application in applications:
+        for target in targets_named(session, targets):
+            audits.append(audit_one(application, target))
+            if files.json != "-":
+                print_audit(session, audits[-1])
+            if files.markdown is not None:
+                date = datetime.datetime.now(datetime.UTC).date()
+                table = files.table(audits, command=command_line(), kernel=session.kernel.label, date=date)
+                write_text(files.markdown, table)
+    keep_last(session.store, [finding.id for each in audits for finding in each.findings])
+    write_json(files.json, {"audits": [audit_to_json(each) for each in audits]})
+    return worst(each.verdict for each in audits).exit_code
 
 
 def print_audit(session: Session, done: Audit) -> None:
@@ -97,25 +152,33 @@ def _print_second(console: Console, second: SecondCrashes) -> None:
 
 def audit_to_json(done: Audit) -> dict[str, object]:
     """An audit as decoded JSON."""
-    return {
+    wire: dict[str, object] = {
         "application": done.application.name,
-        **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
+        "target": done.target.name,
+        "kernel": done.kernel,
+        "verdict": done.verdict.name.lower(),
         "workload": done.workload.to_text(),
-        **{"folders": done.folders, "recordings": done.recordings, "ways": done.ways},
+        "folders": done.folders,
+        "recordings": done.recordings,
+        "ways": done.ways,
         "unseen_at_most": done.unseen,
         "disks": [
             {"held": how.held, **_result_to_json(result)} for how, result in zip(done.how, done.results, strict=True)
         ],
-        **({"second_crash": _second_to_json(done.second)} if done.second else {}),
     }
+    return wire | ({"second_crash": _second_to_json(done.second)} if done.second else {})
 
 
 def _result_to_json(result: Examination) -> dict[str, object]:
     return {
-        **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
-        **{"states_within_recovery": str(result.covered_within)},
-        **{"states_within_recovery_total": str(result.states_within)},
-        **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
+        "states": str(result.covered),
+        "states_total": str(result.states),
+        "instants": result.instants,
+        "states_within_recovery": str(result.covered_within),
+        "states_within_recovery_total": str(result.states_within),
+        "recoveries": result.recoveries,
+        "outcomes": result.outcomes,
+        "recording": result.recording,
         "judges": {
             name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
             for name, ruling in result.rulings.items()
@@ -127,11 +190,15 @@ def _result_to_json(result: Examination) -> dict[str, object]:
 
 def _second_to_json(second: SecondCrashes) -> dict[str, object]:
     return {
-        **{"folders": second.folders, "failed": second.failed, "verdict": second.verdict.name.lower()},
+        "folders": second.folders,
+        "failed": second.failed,
+        "verdict": second.verdict.name.lower(),
         "recoveries_of_folders": [
             {
-                **{"folder": each.state.folder.digest, "acknowledged": list(each.state.acknowledged)},
-                **{"held": each.how.held, **_result_to_json(each.result)},
+                "folder": each.state.folder.digest,
+                "acknowledged": list(each.state.acknowledged),
+                "held": each.how.held,
+                **_result_to_json(each.result),
             }
             for each in second.crashes
         ],

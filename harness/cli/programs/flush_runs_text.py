@@ -1,4 +1,4 @@
-"""What runs without flushes came to, for the terminal and as JSON."""
+"""Formats the results of runs without flushes for the terminal and as JSON."""
 
 from rich.console import Console
 
@@ -11,7 +11,7 @@ _KEPT_SHOWN = 5
 
 
 def print_runs(console: Console, runs: RunsWithout) -> None:
-    """A line for each run: what was left out, and what the crash states came to."""
+    """Print a line for each run: what was left out, and the verdict."""
     if runs.doubt:
         console.print(
             f"not run on {runs.target} without flushes: {one_line(runs.doubt)}", highlight=False, markup=False
@@ -47,7 +47,7 @@ def _outcome(run: FlushRun) -> str:
     cell = run.cell
     if cell.verdict is Verdict.HOLDS:
         return f"all {cell.states:,} crash states are fine ({cell.recoveries:,} recoveries, {cell.folders} folders)"
-    return f"{cell.said}" + (f" ({cell.finding})" if cell.finding else "")
+    return f"{cell.message}" + (f" ({cell.finding})" if cell.finding else "")
 
 
 def runs_to_json(runs: RunsWithout) -> dict[str, object]:
@@ -63,7 +63,10 @@ def runs_to_json(runs: RunsWithout) -> dict[str, object]:
 def _run_to_json(run: FlushRun) -> dict[str, object]:
     cell = run.cell
     return {
-        **{"flushes": list(run.flushes), "calls": [step.number for step in run.flushes.values()]},
-        **{"left_out": list(run.left_out), "verdict": run.verdict.name.lower(), "outcome": _outcome(run)},
+        "flushes": list(run.flushes),
+        "calls": [step.number for step in run.flushes.values()],
+        "left_out": list(run.left_out),
+        "verdict": run.verdict.name.lower(),
+        "outcome": _outcome(run),
         **({"states": str(cell.states), "recoveries": cell.recoveries, "finding": cell.finding} if cell else {}),
     }

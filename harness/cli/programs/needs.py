@@ -10,9 +10,9 @@ from postcrash.apps.needs import ASSUMPTIONS, SearchLimits, in_order
 from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.judging.characterize import targets_named
 from postcrash.harness.cli.options import exploration_options, fresh_option, json_option, kernel_options
-from postcrash.harness.cli.programs.applications import application_options, chosen_applications
-from postcrash.harness.cli.programs.audit import require_programs_run
-from postcrash.harness.cli.programs.needs_report import AdviceRequest, NeedsReport
+from postcrash.harness.cli.programs.applications import ApplicationChoice, application_options
+from postcrash.harness.cli.programs.audit_report import require_programs_run
+from postcrash.harness.cli.programs.needs_report import AdviceRequest, NeedsReport, NeedsScope
 from postcrash.harness.cli.programs.needs_sarif import advice_sarif
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
@@ -53,7 +53,7 @@ from postcrash.targets import Target
 @click.option(
     "--given",
     metavar="NAME,…",
-    callback=lambda _context, _parameter, names: _given(names),
+    callback=lambda _context, _parameter, names: _property_names(names),
     help="With --advise: the properties that the file system has.  [default: those of --target, or none]",
 )
 @click.option(
@@ -75,12 +75,7 @@ from postcrash.targets import Target
 @click.pass_obj
 def needs_command(
     session: Session,
-    name: str | None,
-    run: str | None,
-    check: str | None,
-    set_up: str,
-    chosen: Sequence[str],
-    every: bool,
+    choice: ApplicationChoice,
     folders: int,
     sets: int,
     targets: Sequence[str],
@@ -125,13 +120,12 @@ def needs_command(
     if targets:
         require_programs_run(session)
     quiet = "-" in (json_file, markdown, html, sarif)
-    asking = AdviceRequest(given or frozenset(), runs) if advise else None
-    report = NeedsReport(
-        session, SearchLimits(folders, sets), how, guests, asking, quiet=quiet, resumed=resumed, fresh=fresh
-    )
+    advising = AdviceRequest(given or frozenset(), runs) if advise else None
+    scope = NeedsScope(SearchLimits(folders, sets), how, guests, advising, resumed=resumed, fresh=fresh)
+    report = NeedsReport(session, scope, quiet=quiet)
     files = _Files(markdown, html, sarif)
-    applications = chosen_applications(name, run, check, set_up, chosen, every=every)
-    objections = _ask(report, applications, targets_named(session, targets), files)
+    applications = choice.applications()
+    objections = _add_all(report, applications, targets_named(session, targets), files)
     if targets:
         keep_last(session.store, [cell.finding for cell in report.cells if cell.finding])
     write_json(json_file, report.to_json())
@@ -158,10 +152,10 @@ class _Files:
             write_text(self.sarif, advice_sarif(report.advised))
 
 
-def _ask(
+def _add_all(
     report: NeedsReport, applications: Sequence[Application], targets: Sequence[Target], files: _Files
 ) -> list[str]:
-    """Ask all of them, and return why some could not be asked. Raises UsageError if there is only one."""
+    """Add all applications to the report, and return why some could not be. Raises UsageError if there is only one."""
     objections = []
     for application in applications:
         try:
@@ -176,7 +170,7 @@ def _ask(
     return objections
 
 
-def _given(names: str | None) -> frozenset[str] | None:
+def _property_names(names: str | None) -> frozenset[str] | None:
     if names is None:
         return None
     given = frozenset(filter(None, names.split(",")))

@@ -1,4 +1,4 @@
-"""What `postcrash needs --html` writes: needs times gives, with the system calls and source lines that are to blame."""
+"""The page of `postcrash needs --html`: the table, with the system calls and source lines that are to blame."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -20,20 +20,20 @@ _LOST_MAX = 12
 _SAID_MAX = 3
 
 
-def vulnerabilities_of(asked: ApplicationNeeds, needs: Needs) -> Iterator[Vulnerability]:
+def vulnerabilities_of(analysis: ApplicationNeeds, needs: Needs) -> Iterator[Vulnerability]:
     """The failures of an application that lose least, each with the first of the changes that it loses."""
     for failure in worth_showing(needs.failures)[:_FAILURES_MAX]:
-        yield _vulnerability(asked, failure)
+        yield _vulnerability(analysis, failure)
 
 
-def _vulnerability(asked: ApplicationNeeds, failure: BadFolder) -> Vulnerability:
+def _vulnerability(analysis: ApplicationNeeds, failure: BadFolder) -> Vulnerability:
     lost = failure.state.lost
-    texts = [change_text(asked.protocol, change) for change in lost[:_LOST_MAX]]
+    texts = [change_text(analysis.protocol, change) for change in lost[:_LOST_MAX]]
     return Vulnerability(
-        application=asked.application.name,
+        application=analysis.application.name,
         message=failure.message,
         lost=(*texts, *([f"… and {len(lost) - _LOST_MAX} more"] if len(lost) > _LOST_MAX else [])),
-        last_output=", ".join(failure.moment.said[-_SAID_MAX:]),
+        last_output=", ".join(failure.moment.outputs[-_SAID_MAX:]),
         prevented=tuple(in_order(failure.broken)),
     )
 

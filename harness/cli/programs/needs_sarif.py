@@ -10,7 +10,7 @@ from postcrash.apps.needs import Advice, BadFolder
 from postcrash.apps.protocol import Protocol, Step
 from postcrash.harness.auditing.flush_runs import RunsWithout
 from postcrash.harness.cli.programs.flush_runs_text import run_text
-from postcrash.harness.cli.programs.needs_text import flush_text, missing_text, told
+from postcrash.harness.cli.programs.needs_text import failure_lines, flush_text, missing_text
 from postcrash.model import Verdict
 from postcrash.model.text import one_line
 from postcrash.reports.sarif import SarifResult, SourceLine, sarif_log
@@ -58,7 +58,7 @@ def _results(application: ApplicationAdvice) -> Iterator[SarifResult]:
             yield _result(_NEEDLESS, "note", flush_text(flush), name, flush.step)
     if isinstance(advice.result, BadFolder) and not advice.is_cut:
         failure = advice.result
-        text = "; ".join([failure.message, *(line.strip() for line in told(application.protocol, failure))])
+        text = "; ".join([failure.message, *(line.strip() for line in failure_lines(application.protocol, failure))])
         lost = failure.state.lost
         number = lost[0].step if lost else failure.moment.number - 1
         yield _result(_HOPELESS, "error", text, name, application.protocol.steps[number])

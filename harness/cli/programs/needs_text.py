@@ -1,4 +1,4 @@
-"""What `postcrash needs` says on a terminal and as JSON."""
+"""Formats the needs of an application for the terminal and as JSON."""
 
 from collections.abc import Sequence
 
@@ -15,41 +15,41 @@ _FAILURES_SHOWN = 8
 _LOST_SHOWN = 4
 
 
-def print_needs(console: Console, asked: ApplicationNeeds, needs: Needs) -> None:
-    """What was found out, for people."""
-    protocol, shown = asked.protocol, worth_showing(needs.failures)
+def print_needs(console: Console, analysis: ApplicationNeeds, needs: Needs) -> None:
+    """Print the needs of an application."""
+    protocol, shown = analysis.protocol, worth_showing(needs.failures)
     for failure in shown[:_FAILURES_SHOWN]:
         console.rule(f"[red]{escape(failure.message)}[/]", align="left")
-        for line in told(protocol, failure):
+        for line in failure_lines(protocol, failure):
             console.print(line, highlight=False, markup=False)
     if len(shown) > _FAILURES_SHOWN:
         console.print(f"… and {len(shown) - _FAILURES_SHOWN} more", highlight=False)
     console.rule()
-    console.print(f"[bold]{escape(asked.application.name)}[/] needs", highlight=False)
+    console.print(f"[bold]{escape(analysis.application.name)}[/] needs", highlight=False)
     for number, each in enumerate(needs.sets):
         names = ", ".join(in_order(each.names)) or "nothing beyond what documents promise of fsync and its relatives"
         how = f"all {each.folders} folders" if each.is_complete else f"the first {each.folders} folders"
         console.print(f"  {'or ' if number else ''}{names}  ({how} are fine)", highlight=False, markup=False)
     if needs.hopeless:
         console.print("  what no property gives: see the first failure", highlight=False)
-    if asked.unknown:
-        console.print(f"  the check could not tell of some folders: {asked.unknown}", highlight=False, markup=False)
+    if analysis.unknown:
+        console.print(f"  the check could not tell of some folders: {analysis.unknown}", highlight=False, markup=False)
     whole = "all others have stronger or equal properties" if needs.is_complete else "there may be other sets"
     console.print(
-        f"{len(protocol.steps)} calls, {len(protocol.changes)} changes, {asked.folders} folders judged; {whole}",
+        f"{len(protocol.steps)} calls, {len(protocol.changes)} changes, {analysis.folders} folders judged; {whole}",
         highlight=False,
     )
 
 
-def told(protocol: Protocol, failure: BadFolder) -> list[str]:
+def failure_lines(protocol: Protocol, failure: BadFolder) -> list[str]:
     """A failure in words: what is lost, what is there, and which properties would have prevented it."""
     lost = failure.state.lost
     lines = [f"  lost: {change_text(protocol, change)}" for change in lost[:_LOST_SHOWN]]
     lines += [f"  … and {len(lost) - _LOST_SHOWN} more"] if len(lost) > _LOST_SHOWN else []
     there = there_in(protocol, failure)
     lines += [f"  there: {change_text(protocol, there)}"] if there else []
-    said = ", ".join(failure.moment.said[-3:])
-    lines += [f"  it had said: {said}"] if said else []
+    outputs = ", ".join(failure.moment.outputs[-3:])
+    lines += [f"  it had said: {outputs}"] if outputs else []
     names = ", ".join(in_order(failure.broken)) or "no property"
     return [*lines, f"  prevented by: {names}"]
 
@@ -85,22 +85,24 @@ def worth_showing(failures: Sequence[BadFolder]) -> list[BadFolder]:
     return found
 
 
-def to_json(asked: ApplicationNeeds, needs: Needs) -> dict[str, object]:
-    """What was found out, as JSON."""
-    protocol = asked.protocol
+def to_json(analysis: ApplicationNeeds, needs: Needs) -> dict[str, object]:
+    """The needs of an application as JSON."""
+    protocol = analysis.protocol
     return {
-        "application": asked.application.name,
-        **{"calls": len(protocol.steps), "changes": len(protocol.changes), "folders": asked.folders},
+        "application": analysis.application.name,
+        "calls": len(protocol.steps),
+        "changes": len(protocol.changes),
+        "folders": analysis.folders,
         "sets": [
             {"properties": in_order(each.names), "folders": each.folders, "complete": each.is_complete}
             for each in needs.sets
         ],
         "complete": needs.is_complete,
-        "unknown": asked.unknown,
+        "unknown": analysis.unknown,
         "failures": [
             {
                 "message": failure.message,
-                "said": list(failure.moment.said),
+                "said": list(failure.moment.outputs),
                 "lost": [change_text(protocol, change) for change in failure.state.lost],
                 "there": change_text(protocol, there) if (there := there_in(protocol, failure)) else None,
                 "prevented_by": in_order(failure.broken),
@@ -111,7 +113,7 @@ def to_json(asked: ApplicationNeeds, needs: Needs) -> dict[str, object]:
 
 
 def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
-    """Advice for people."""
+    """Print advice."""
     given = f"file systems with {', '.join(in_order(advice.names))}" if advice.names else "any file system"
     console.print(f"on {given}:", highlight=False)
     for each in advice.missing:
@@ -120,7 +122,7 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
     if isinstance(advice.result, BadFolder):
         why = f"still fails with {len(advice.missing)} more flushes" if advice.is_cut else "no flush mends"
         console.print(f"  {why}: {advice.result.message}", highlight=False, markup=False)
-        for line in told(protocol, advice.result):
+        for line in failure_lines(protocol, advice.result):
             console.print(f"  {line}", highlight=False, markup=False)
         return
     if advice.missing:
@@ -166,7 +168,9 @@ def advice_to_json(advice: Advice) -> dict[str, object]:
         "properties": in_order(advice.names),
         "flushes": [
             {
-                **{"call": flush.step.number, "name": flush.step.call, "about": flush.step.about},
+                "call": flush.step.number,
+                "name": flush.step.call,
+                "about": flush.step.about,
                 "needed": isinstance(flush.without, BadFolder) if flush.is_known else None,
                 "instead": flush.is_instead,
                 "without": flush.without.message if isinstance(flush.without, BadFolder) else fine(flush.without),

@@ -1,25 +1,24 @@
 """`postcrash synchrony`: whether what a program says is true once it is said, whenever the power fails."""
 
-import datetime
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import click
 
+from postcrash.apps import Application
 from postcrash.harness.auditing.audit import Audit, synchrony_audit, synchrony_cell
+from postcrash.harness.auditing.folder_plan import AuditSetup
 from postcrash.harness.cli.completion import complete_targets
-from postcrash.harness.cli.judging.characterize import targets_named
 from postcrash.harness.cli.options import exploration_options, json_option, kernel_options, one_disk_option
-from postcrash.harness.cli.programs.applications import chosen_applications, program_options
-from postcrash.harness.cli.programs.audit import require_programs_run
-from postcrash.harness.cli.programs.audit_report import audit_to_json, print_audit
+from postcrash.harness.cli.programs.applications import ApplicationChoice, program_options
+from postcrash.harness.cli.programs.audit_report import AuditFiles, audit_each
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
-from postcrash.harness.files.output import command_line, write_json, write_text
-from postcrash.harness.findings.last_finding import keep_last
-from postcrash.model import worst
 from postcrash.reports.tables.synchrony import synchrony_markdown
+from postcrash.targets import Target
 
 
 @click.command("synchrony")
@@ -41,12 +40,8 @@ from postcrash.reports.tables.synchrony import synchrony_markdown
 @click.pass_obj
 def synchrony(
     session: Session,
-    name: str | None,
-    run: str | None,
-    set_up: str,
+    choice: ApplicationChoice,
     targets: Sequence[str],
-    chosen: Sequence[str],
-    every: bool,
     markdown: str | None,
     one_disk: bool,
     how: Exploration,
@@ -65,25 +60,15 @@ def synchrony(
       postcrash synchrony --run 'echo new >f; echo done' --target ext4-current
       postcrash synchrony sqlite-3.40 --target ext4-journal
     """
-    if (name is None) == (run is None):
+    if (choice.name is None) == (choice.run is None):
         raise UsageError("which program? Give the name of an application, or --run (postcrash synchrony --help)")
-    require_programs_run(session)
-    audits = []
-    for application in chosen_applications(name, run, run and "true", set_up, chosen, every=every):
-        for target in targets_named(session, targets):
-            with TerminalProgress(len(how.disks(one=one_disk))) as progress:
-                audits.append(synchrony_audit(session, application, target, how, guests, progress, one_disk=one_disk))
-            if json_file != "-":
-                print_audit(session, audits[-1])
-            if markdown is not None:
-                _write_table(markdown, audits, how)
-    keep_last(session.store, [finding.id for each in audits for finding in each.findings])
-    write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
-    return worst(each.verdict for each in audits).exit_code
+    applications = replace(choice, check=choice.run and "true").applications()
 
+    def audit_one(application: Application, target: Target) -> Audit:
+        with TerminalProgress(len(how.disks(one=one_disk))) as progress:
+            return synchrony_audit(AuditSetup(session, how, guests, progress), application, target, one_disk=one_disk)
 
-def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
-    cells = [synchrony_cell(each) for each in audits]
-    date = datetime.datetime.now(datetime.UTC).date()
-    command, kernel = command_line(), audits[0].kernel
-    write_text(place, synchrony_markdown(cells, command=command, kernel=kernel, model=how.model, date=date))
+    def table(audits: Sequence[Audit], **about: Any) -> str:
+        return synchrony_markdown([synchrony_cell(each) for each in audits], model=how.model, **about)
+
+    return audit_each(session, applications, targets, audit_one, AuditFiles(json_file, markdown, table))

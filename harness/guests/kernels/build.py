@@ -1,4 +1,4 @@
-"""Which build a kernel is. Its version does not say this, and its build id stays when its file is changed."""
+"""Identifies the build of a kernel. Builds can share a version, and a changed file keeps its build id."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The kernels of this machine by what is in their files: a version or a name can stand for another build today."""
+"""Finds kernels of this machine by content, because another build may have the same version or name."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -69,10 +69,10 @@ class Suite:
     @contextmanager
     def with_needed(self, package: str) -> Iterator[Path]:
         """`package` and all packages that it depends on, unpacked into a temporary folder."""
-        listed = self._apt("apt-cache", "depends", "--recurse", "--important", package).splitlines()
+        packages = self._apt("apt-cache", "depends", "--recurse", "--important", package).splitlines()
         with scratch() as folder:
             root = folder / "root"
-            for each in filter(_PACKAGE.fullmatch, listed):
+            for each in filter(_PACKAGE.fullmatch, packages):
                 self._unpack(each, root)
             yield root
 
@@ -198,6 +198,6 @@ def _run(command: list[str], folder: str | None = None, environment: dict[str, s
     except (OSError, subprocess.SubprocessError) as error:
         raise InfrastructureError(f"{command[0]}: {error}") from error
     if done.returncode != 0:
-        said = " ".join(done.stderr.split())
-        raise InfrastructureError(f"{' '.join(command[:2])} failed: {said or done.returncode}")
+        errors = " ".join(done.stderr.split())
+        raise InfrastructureError(f"{' '.join(command[:2])} failed: {errors or done.returncode}")
     return done.stdout

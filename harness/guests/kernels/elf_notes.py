@@ -22,8 +22,8 @@ class Note(NamedTuple):
     content: bytes
 
 
-def notes(elf: bytes | mmap.mmap) -> Iterator[Note]:
-    """The notes of a 64-bit ELF file. Damage ends them."""
+def program_headers(elf: bytes | mmap.mmap) -> Iterator[tuple[int, int, int]]:
+    """Type, offset and length of each segment of a 64-bit ELF file. Damage ends them."""
     if len(elf) < 64 or elf[:5] != b"\x7fELF\x02":
         return
     (table,) = struct.unpack_from("<Q", elf, 32)
@@ -32,6 +32,12 @@ def notes(elf: bytes | mmap.mmap) -> Iterator[Note]:
         if size < 56 or header + size > len(elf):
             return
         kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", elf, header)
+        yield kind, offset, length
+
+
+def notes(elf: bytes | mmap.mmap) -> Iterator[Note]:
+    """The notes of a 64-bit ELF file. Damage ends them."""
+    for kind, offset, length in program_headers(elf):
         if kind == _NOTES:
             yield from _notes_in(elf[offset : offset + length])
 

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import struct
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.engine import Engine, Qemu, Uml, find_qemu
+from postcrash.harness.guests.kernels.elf_notes import program_headers
 from postcrash.harness.guests.kernels.modules import is_built_in
 
 UML_MODULES = Path("/usr/lib/uml/modules")
@@ -65,11 +65,11 @@ def labels_of(kernels: Mapping[Kernel, str]) -> dict[Kernel, str]:
     ways = ("{label} ({given})", "{label} ({given}: {own})")
     for way in ways:
         times = Counter(labels.values())
-        told = {
+        named = {
             kernel: way.format(label=kernel.label, given=given, own=kernel.name or INSTALLED)
             for kernel, given in kernels.items()
         }
-        labels = {kernel: told[kernel] if times[label] > 1 else label for kernel, label in labels.items()}
+        labels = {kernel: named[kernel] if times[label] > 1 else label for kernel, label in labels.items()}
     return labels
 
 
@@ -137,7 +137,7 @@ def image_version(path: Path) -> str | None:
 def uml_version(path: Path) -> str:
     """What `PATH --version` says. Raises InfrastructureError if it does not answer with a version."""
     try:
-        asked = subprocess.run(
+        ran = subprocess.run(
             [path.absolute(), "--version"],  # a name without a folder would be looked for in PATH
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -148,7 +148,7 @@ def uml_version(path: Path) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise InfrastructureError(f"{path} --version does not answer: {error}") from error
-    version = asked.stdout.strip()
+    version = ran.stdout.strip()
     if not _VERSION.fullmatch(version):
         raise InfrastructureError(f"{path} --version answers {version[:100]!r}, which is no kernel's version")
     return version
@@ -157,15 +157,7 @@ def uml_version(path: Path) -> str:
 def is_static(program: Path) -> bool:
     """Whether a file is a 64-bit ELF program without a dynamic loader, so that nothing can be preloaded into it."""
     try:
-        with program.open("rb") as file:
-            header = file.read(64)
-            if len(header) < 64 or header[:5] != b"\x7fELF\x02":
-                return False
-            (start,) = struct.unpack_from("<Q", header, 32)
-            size, count = struct.unpack_from("<HH", header, 54)
-            file.seek(start)
-            table = file.read(size * count)
+        kinds = [kind for kind, _, _ in program_headers(program.read_bytes())]
     except OSError:
         return False
-    kinds = [int.from_bytes(table[at : at + 4], "little") for at in range(0, len(table), size)] if size else []
-    return _INTERPRETER not in kinds
+    return bool(kinds) and _INTERPRETER not in kinds

@@ -38,14 +38,14 @@ def _copy(root: Path, made: Path, place: Path) -> None:
     (loader, *_) = root.rglob(f"x86_64-linux-gnu/{LIBRARIES[0]}")
     (program, *_) = root.rglob(f"sbin/{PROGRAM}")
     folders = {str(library.parent) for library in root.rglob("x86_64-linux-gnu/*.so.*")}
-    listed = subprocess.run(
+    listing = subprocess.run(
         [loader, "--library-path", ":".join(sorted(folders)), "--list", program],
         capture_output=True,
         text=True,
         check=False,
     )
-    if listed.returncode != 0:
-        raise InfrastructureError(f"{PROGRAM}: its libraries are not known: {listed.stderr.strip()}")
-    for file in (program, loader, *map(Path, _NEEDED.findall(listed.stdout))):
+    if listing.returncode != 0:
+        raise InfrastructureError(f"{PROGRAM}: its libraries are not known: {listing.stderr.strip()}")
+    for file in (program, loader, *map(Path, _NEEDED.findall(listing.stdout))):
         shutil.copy(file, made / file.name)
     run_with(made / PROGRAM, place)

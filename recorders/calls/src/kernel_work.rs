@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 use std::io;
 
+use postcrash_stopped::system_calls::name_of;
 use postcrash_stopped::unfollowed::left_to_kernel;
-
-use crate::names::name_of;
 
 /// What a step is called in which the kernel writes the memory of a process that dies. It writes from first to last.
 pub const CORE_DUMP: &str = "core dump";

@@ -10,7 +10,6 @@
 mod folder;
 mod kernel_work;
 mod kinds;
-mod names;
 mod pack;
 mod process;
 mod sockets;

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use postcrash_stopped::registers;
+use postcrash_stopped::system_calls::{path_start, system_call, Effect, SystemCall};
 
 /// What a thread stands at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,19 +159,14 @@ pub fn read(thread: libc::pid_t, address: u64, length: u64) -> io::Result<Vec<u8
 
 /// Whether a call opens a FIFO: this lasts until somebody opens its other end.
 pub fn opens_fifo(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> bool {
-    let (folder, address) = match number {
-        libc::SYS_open | libc::SYS_creat => (libc::AT_FDCWD, arguments[0]),
-        libc::SYS_openat | libc::SYS_openat2 => (arguments[0] as i32, arguments[1]),
-        _ => return false,
+    let call = system_call(number).filter(|call| matches!(call.effect, Effect::Open(_)) || number == libc::SYS_creat);
+    let Some(&(folder, path)) = call.map(SystemCall::paths).as_ref().and_then(|paths| paths.first()) else {
+        return false;
     };
-    let bytes = read(thread, address, libc::PATH_MAX as u64).unwrap_or_default();
+    let folder = folder.map_or(libc::AT_FDCWD, |place| arguments[place] as i32);
+    let bytes = read(thread, arguments[path], libc::PATH_MAX as u64).unwrap_or_default();
     let path = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-    let start = match path.strip_prefix(b"/") {
-        Some(_) => "root".to_owned(),
-        None if folder == libc::AT_FDCWD => "cwd".to_owned(),
-        None => format!("fd/{folder}"),
-    };
-    let place = [format!("/proc/{thread}/{start}/").as_bytes(), path].concat();
+    let place = [format!("/proc/{thread}/{}/", path_start(folder, path)).as_bytes(), path].concat();
     fs::metadata(OsStr::from_bytes(&place)).is_ok_and(|found| found.file_type().is_fifo())
 }
 

@@ -51,7 +51,7 @@ pub fn sending(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> Option
         return None;
     }
     let metadata = fs::metadata(path_of(thread, arguments[0])).ok().filter(|found| found.file_type().is_socket())?;
-    let socket = taken(thread, arguments[0]).ok()?;
+    let socket = duplicated(thread, arguments[0]).ok()?;
     let way = match option(&socket, libc::SO_TYPE)? {
         libc::SOCK_DGRAM => Way::Udp,
         libc::SOCK_STREAM => Way::Tcp,
@@ -102,7 +102,7 @@ fn words(thread: libc::pid_t, address: u64, count: u64) -> io::Result<Vec<u64>> 
 }
 
 /// The program's socket, as a descriptor of our own.
-fn taken(thread: libc::pid_t, number: u64) -> io::Result<OwnedFd> {
+fn duplicated(thread: libc::pid_t, number: u64) -> io::Result<OwnedFd> {
     let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|text| text.trim().parse().ok());
     let process: libc::pid_t = process.ok_or_else(|| io::Error::other("a thread without a process"))?;

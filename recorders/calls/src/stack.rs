@@ -38,17 +38,17 @@ pub struct Stacks {
     processes: HashMap<Vec<String>, UnwinderX86_64<Vec<u8>>>,
     sections: HashMap<String, Option<ExplicitModuleSectionInfo<Vec<u8>>>>,
     sources: HashMap<String, Option<Loader>>,
-    told: HashMap<(String, u64), Frame>,
+    frames: HashMap<(String, u64), Frame>,
     cache: CacheX86_64,
 }
 
 impl Stacks {
     /// The frames of a thread that stands in a system call, innermost first. As many as can be found out.
     pub fn of(&mut self, thread: libc::pid_t) -> Vec<Frame> {
-        self.frames(thread).unwrap_or_default()
+        self.unwound(thread).unwrap_or_default()
     }
 
-    fn frames(&mut self, thread: libc::pid_t) -> io::Result<Vec<Frame>> {
+    fn unwound(&mut self, thread: libc::pid_t) -> io::Result<Vec<Frame>> {
         let registers = registers(thread)?;
         let modules = mapped(thread)?;
         let key: Vec<String> = modules.iter().map(|each| format!("{} {:x}", each.path, each.base)).collect();
@@ -69,7 +69,7 @@ impl Stacks {
                 break;
             }
         }
-        Ok(addresses.into_iter().filter_map(|address| self.told(thread, &modules, address)).collect())
+        Ok(addresses.into_iter().filter_map(|address| self.frame_at(thread, &modules, address)).collect())
     }
 
     fn unwinder(&mut self, thread: libc::pid_t, modules: &[MappedBinary]) -> UnwinderX86_64<Vec<u8>> {
@@ -84,24 +84,24 @@ impl Stacks {
     }
 
     /// What stands at an address, unless it is in no program or library.
-    fn told(&mut self, thread: libc::pid_t, modules: &[MappedBinary], address: u64) -> Option<Frame> {
+    fn frame_at(&mut self, thread: libc::pid_t, modules: &[MappedBinary], address: u64) -> Option<Frame> {
         let module = modules.iter().find(|each| each.range.contains(&address))?;
         let key = (module.path.clone(), address - module.base);
-        if let Some(known) = self.told.get(&key) {
+        if let Some(known) = self.frames.get(&key) {
             return Some(known.clone());
         }
         let seen = seen_by(thread, &module.path);
         let source = self.sources.entry(module.path.clone()).or_insert_with(|| Loader::new(seen).ok());
-        let mut frame = source.as_ref().map_or_else(Frame::default, |source| told(source, key.1));
+        let mut frame = source.as_ref().map_or_else(Frame::default, |source| frame_in(source, key.1));
         if frame.line == 0 {
             frame.file = module.path.clone();
         }
-        self.told.insert(key, frame.clone());
+        self.frames.insert(key, frame.clone());
         Some(frame)
     }
 }
 
-fn told(source: &Loader, address: u64) -> Frame {
+fn frame_in(source: &Loader, address: u64) -> Frame {
     let address = address + source.relative_address_base();
     let symbol = source.find_symbol(address).map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
     let location = source.find_location(address).ok().flatten();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::stack::Frame;
 
-/// A system call that changed the folder, made something durable, or said something; or what was stored between two calls.
+/// A system call that changed the folder, made something durable, or wrote output; or what was stored between two calls.
 #[derive(Serialize, Debug, Default, PartialEq)]
 pub struct Step {
     /// The name or the number of the call; `store` for what was stored through a mapping.
@@ -20,7 +20,8 @@ pub struct Step {
     pub durable: Vec<FlushedRange>,
     pub everything: bool,
     /// Lines that the program wrote to its standard output in this call.
-    pub said: Vec<String>,
+    #[serde(rename = "said")]
+    pub outputs: Vec<String>,
 }
 
 fn is_none(count: &usize) -> bool {

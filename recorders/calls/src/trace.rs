@@ -6,14 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use postcrash_stopped::{former, wait_for_child};
-
-const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
-    | libc::PTRACE_O_TRACEFORK
-    | libc::PTRACE_O_TRACEVFORK
-    | libc::PTRACE_O_TRACECLONE
-    | libc::PTRACE_O_TRACEEXEC
-    | libc::PTRACE_O_EXITKILL;
+use postcrash_stopped::{former, resume, wait_for_child, Stop, TRACE_PROCESSES, TRACE_THREADS};
 
 /// Is asked at each stop.
 pub trait Watcher {
@@ -60,67 +53,50 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
                 _ => return Err(error),
             }
         }
-        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+        let stop = Stop::of(status);
+        if let Stop::End { dumped } = stop {
             known.remove(&thread);
-            resume_all(watcher.ended(thread, libc::WIFSIGNALED(status) && libc::WCOREDUMP(status))?);
+            resume_all(watcher.ended(thread, dumped)?);
             if thread == main {
                 ended = Some(ExitStatus::from_raw(status));
                 known.iter().for_each(|&other| kill(other));
             }
             continue;
         }
-        let signal = libc::WSTOPSIG(status);
         let is_new = known.insert(thread);
         if is_new && ended.is_some() {
             kill(thread);
         }
-        match signal {
-            signal if signal == libc::SIGTRAP | 0x80 => resume_all(watcher.stopped(thread)?),
-            libc::SIGTRAP if thread == main && is_new => {
+        match stop {
+            Stop::Call => {
+                resume_all(watcher.stopped(thread)?);
+                continue;
+            }
+            Stop::Signal(libc::SIGTRAP) if thread == main && is_new => {
                 // SAFETY: plain numbers.
-                unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, OPTIONS) };
-                resume(thread, 0);
+                unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, TRACE_THREADS | TRACE_PROCESSES) };
             }
-            libc::SIGTRAP if status >> 16 != 0 => {
-                event(watcher, &mut known, thread, status >> 16)?;
-                resume(thread, 0);
+            Stop::Signal(libc::SIGSTOP) if is_new => {}
+            Stop::Signal(signal) => {
+                watcher.signalled(thread, signal);
+                resume(thread, signal);
+                continue;
             }
-            libc::SIGSTOP if is_new => resume(thread, 0),
-            other => {
-                watcher.signalled(thread, other);
-                resume(thread, other);
+            Stop::Start => watcher.started(thread),
+            Stop::Exec => {
+                let former = former(thread);
+                known.remove(&former);
+                known.insert(thread);
+                resume_all(watcher.executed(former, thread)?);
             }
+            Stop::Event | Stop::End { .. } => {}
         }
+        resume(thread, 0);
     }
-}
-
-/// A thread has stopped for what ptrace tells of it.
-fn event(
-    watcher: &mut dyn Watcher,
-    known: &mut HashSet<libc::pid_t>,
-    thread: libc::pid_t,
-    what: libc::c_int,
-) -> io::Result<()> {
-    match what {
-        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => watcher.started(thread),
-        libc::PTRACE_EVENT_EXEC => {
-            let former = former(thread);
-            known.remove(&former);
-            known.insert(thread);
-            resume_all(watcher.executed(former, thread)?);
-        }
-        _ => {}
-    }
-    Ok(())
 }
 
 fn resume_all(threads: Vec<libc::pid_t>) {
     threads.into_iter().for_each(|thread| resume(thread, 0));
-}
-
-fn resume(thread: libc::pid_t, signal: i32) {
-    // SAFETY: plain numbers. Of a thread that is gone the next wait tells.
-    unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, signal) };
 }
 
 fn kill(thread: libc::pid_t) {

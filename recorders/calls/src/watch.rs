@@ -8,14 +8,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use postcrash_stopped::mapped;
-use postcrash_stopped::unfollowed::{Starts, SAID_OUTSIDE};
+use postcrash_stopped::system_calls::name_of;
+use postcrash_stopped::unfollowed::{Starts, OUTPUT_OUTSIDE_CALLS};
 
 use crate::folder::Folder;
 use crate::kernel_work::{KernelWork, CORE_DUMP};
 use crate::kinds::{
     is_write, kind_of, may_last, offset, opens, opens_to_write, sets_attribute, writes_through, Kind, STORE,
 };
-use crate::names::name_of;
 use crate::process::{descriptor, opens_fifo, path_of, At, Stops, FOREIGN};
 use crate::sockets::{sending, SendCall, Sockets};
 use crate::stack::{Frame, Stacks};
@@ -23,7 +23,7 @@ use crate::step::{FlushedRange, Step};
 use crate::trace::Watcher;
 
 /// A program may say so many bytes in one call.
-const TAKEN_MAX: usize = 64 << 20;
+const UNREPORTED_BYTES_MAX: usize = 64 << 20;
 
 /// A call that is under way.
 struct Call {
@@ -44,10 +44,10 @@ pub struct Watch {
     /// So many steps have been written.
     written: usize,
     /// The program's standard output, and the inode of that pipe.
-    said: File,
+    program_output: File,
     pipe: (u64, u64),
     /// What has been read of it and stands in no step yet, because the call that says it goes on.
-    taken: Vec<u8>,
+    unreported: Vec<u8>,
     pending: Vec<u8>,
     /// Where to the program's standard output is passed on.
     forward: Option<File>,
@@ -68,19 +68,19 @@ impl Watch {
     pub fn new(
         folder: Folder,
         output: Box<dyn Write>,
-        said: File,
+        program_output: File,
         forward: Option<File>,
         looks_always: bool,
     ) -> io::Result<Self> {
-        let metadata = said.metadata()?;
+        let metadata = program_output.metadata()?;
         let pipe = (metadata.dev(), metadata.ino());
         Ok(Self {
             folder,
             output,
             written: 0,
-            said,
+            program_output,
             pipe,
-            taken: Vec::new(),
+            unreported: Vec::new(),
             pending: Vec::new(),
             forward,
             stops: Stops::default(),
@@ -97,14 +97,14 @@ impl Watch {
 
     /// What was said last, and what was changed last.
     pub fn end(mut self) -> io::Result<()> {
-        self.ensure_said_by_calls()?;
-        self.seen_by_now(0)?;
+        self.ensure_output_by_calls()?;
+        self.note_visible_changes(0)?;
         let mut step = Step { call: "end".to_owned(), ..Step::default() };
         self.folder.attributes(&mut step.effects)?;
         let rest = self.drain(&mut step)?;
         self.sockets.ensure_whole()?;
         if !self.pending.is_empty() {
-            step.said.push(String::from_utf8_lossy(&self.pending).into_owned());
+            step.outputs.push(String::from_utf8_lossy(&self.pending).into_owned());
         }
         self.write(&step, &rest)?;
         self.output.flush()
@@ -121,7 +121,7 @@ impl Watch {
     }
 
     fn write_down(&mut self, step: &Step) -> io::Result<()> {
-        if step.effects.is_empty() && step.durable.is_empty() && !step.everything && step.said.is_empty() {
+        if step.effects.is_empty() && step.durable.is_empty() && !step.everything && step.outputs.is_empty() {
             return Ok(());
         }
         self.written += 1;
@@ -146,13 +146,13 @@ impl Watch {
     }
 
     /// Whether what the thread is about to call can say something.
-    fn may_say(&self, thread: libc::pid_t) -> bool {
-        self.calls.get(&thread).is_some_and(Call::may_say)
+    fn may_output(&self, thread: libc::pid_t) -> bool {
+        self.calls.get(&thread).is_some_and(Call::may_output)
     }
 
     /// What can be seen of the folder just now. An output can rest on it: others see a write in memory long before the write
     /// has returned. Fails if something has changed that is nobody's.
-    fn seen_by_now(&mut self, thread: libc::pid_t) -> io::Result<()> {
+    fn note_visible_changes(&mut self, thread: libc::pid_t) -> io::Result<()> {
         let others = self.calls.iter().filter(|(&other, _)| other != thread);
         let under_way: Vec<_> = others.filter(|(_, call)| changes(call.kind)).collect();
         let (call, thread, stack) = match under_way[..] {
@@ -173,27 +173,27 @@ impl Watch {
     }
 
     /// Whether a call is under way that writes to the program's standard output.
-    fn is_being_said(&self) -> bool {
-        self.calls.values().any(|call| call.sending.is_none() && call.may_say())
+    fn is_output_under_way(&self) -> bool {
+        self.calls.values().any(|call| call.sending.is_none() && call.may_output())
     }
 
     /// Fails if something was said and no call is under way that says it: nobody knows when that was.
-    fn ensure_said_by_calls(&mut self) -> io::Result<()> {
-        if self.is_being_said() {
+    fn ensure_output_by_calls(&mut self) -> io::Result<()> {
+        if self.is_output_under_way() {
             return Ok(());
         }
-        self.take()?;
-        if self.taken.is_empty() {
+        self.receive()?;
+        if self.unreported.is_empty() {
             return Ok(());
         }
-        Err(io::Error::other(SAID_OUTSIDE))
+        Err(io::Error::other(OUTPUT_OUTSIDE_CALLS))
     }
 
     /// The bytes that were said since the last look. Whole lines go into the step. Where they are passed on, the part of a
     /// line that is there becomes a line, since it is an output by itself.
     fn drain(&mut self, step: &mut Step) -> io::Result<Vec<u8>> {
-        self.take()?;
-        let mut bytes = std::mem::take(&mut self.taken);
+        self.receive()?;
+        let mut bytes = std::mem::take(&mut self.unreported);
         if self.forward.is_some() && bytes.last().is_some_and(|&last| last != b'\n') {
             // Whoever looks at the output sees this part already.
             bytes.push(b'\n');
@@ -203,23 +203,25 @@ impl Watch {
         let mut lines = pending.split(|&byte| byte == b'\n');
         // What comes behind the last end of a line is the beginning of one.
         self.pending = lines.next_back().unwrap_or_default().to_vec();
-        step.said.extend(lines.map(|line| String::from_utf8_lossy(line).into_owned()));
+        step.outputs.extend(lines.map(|line| String::from_utf8_lossy(line).into_owned()));
         Ok(bytes)
     }
 
     /// Make room for what is said.
-    fn take(&mut self) -> io::Result<()> {
+    fn receive(&mut self) -> io::Result<()> {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
-        if unsafe { libc::ioctl(self.said.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
+        if unsafe { libc::ioctl(self.program_output.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        let known = self.taken.len();
-        if known + waiting as usize > TAKEN_MAX {
-            return Err(io::Error::other(format!("the program says more than {TAKEN_MAX} bytes in one call")));
+        let known = self.unreported.len();
+        if known + waiting as usize > UNREPORTED_BYTES_MAX {
+            return Err(io::Error::other(format!(
+                "the program says more than {UNREPORTED_BYTES_MAX} bytes in one call"
+            )));
         }
-        self.taken.resize(known + waiting as usize, 0);
-        self.said.read_exact(&mut self.taken[known..])
+        self.unreported.resize(known + waiting as usize, 0);
+        self.program_output.read_exact(&mut self.unreported[known..])
     }
 
     /// Whether the thread may go on. Calls that change the folder wait for each other; those that may last do not.
@@ -246,16 +248,16 @@ impl Watch {
                     let waits = found.waits || writes_through(number, &arguments);
                     file = Some((found.inode, waits && is_write(number)));
                 }
-                Some(found) if (found.device, found.inode) == self.pipe => kind = Kind::Says,
+                Some(found) if (found.device, found.inode) == self.pipe => kind = Kind::Outputs,
                 _ => kind = Kind::Harmless,
             }
         }
         if sending.is_some() {
-            kind = Kind::Says;
+            kind = Kind::Outputs;
         }
         let is_quiet = matches!(kind, Kind::Harmless | Kind::Map);
         if !is_quiet {
-            self.ensure_said_by_calls()?;
+            self.ensure_output_by_calls()?;
         }
         let stack = if is_quiet { Vec::new() } else { self.stacks.of(thread) };
         self.calls.insert(thread, Call { number, arguments, kind, file, stack, sending, written: self.written });
@@ -263,7 +265,7 @@ impl Watch {
             return Ok(true);
         }
         // What is sent is out at once, so nobody may change anything between that and the note of it.
-        let waits = sending.is_none() && matches!(kind, Kind::Unknown | Kind::Says);
+        let waits = sending.is_none() && matches!(kind, Kind::Unknown | Kind::Outputs);
         if waits || may_last(number) || opens_fifo(thread, number, &arguments) {
             self.begin(thread)?;
             return Ok(true);
@@ -280,8 +282,8 @@ impl Watch {
     /// The thread's call goes to the kernel now.
     fn begin(&mut self, thread: libc::pid_t) -> io::Result<()> {
         self.between_calls(thread)?;
-        if self.may_say(thread) {
-            self.seen_by_now(thread)?;
+        if self.may_output(thread) {
+            self.note_visible_changes(thread)?;
         }
         if let Some(call) = self.calls.get_mut(&thread) {
             call.written = self.written;
@@ -295,7 +297,7 @@ impl Watch {
         let Some(call) = self.calls.get(&thread) else { return Ok(go) };
         let is_quiet = matches!(call.kind, Kind::Harmless | Kind::Map);
         if !is_quiet {
-            self.ensure_said_by_calls()?;
+            self.ensure_output_by_calls()?;
         }
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
         let during = self.written - call.written;
@@ -313,7 +315,7 @@ impl Watch {
                 self.folder.attributes(&mut step.effects)?;
             }
             if let Some(sending) = call.sending {
-                step.said = self.sockets.sent(thread, (call.number, call.arguments), sending, result)?;
+                step.outputs = self.sockets.sent(thread, (call.number, call.arguments), sending, result)?;
             }
         }
         step.stack = call.stack;
@@ -333,7 +335,7 @@ impl Watch {
                 self.folder.content(call.file.map_or(0, |(inode, _)| inode), &mut step.effects)?;
             }
             Kind::Names if !self.looks_always => self.folder.names(&mut step.effects)?,
-            Kind::Says if !self.looks_always => {}
+            Kind::Outputs if !self.looks_always => {}
             // What is stored meanwhile by others is not covered. It is seen when the next call begins.
             Kind::Flush(_) | Kind::FlushAll(_) | Kind::FlushMemory => {}
             _ => self.folder.everything(&mut step.effects)?,
@@ -384,8 +386,8 @@ impl Watch {
     }
 
     /// A call of this thread does not return. It can have changed something, and said something.
-    fn cut_short(&mut self, thread: libc::pid_t) -> io::Result<()> {
-        self.ensure_said_by_calls()?;
+    fn interrupted(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        self.ensure_output_by_calls()?;
         let Some(call) = self.calls.remove(&thread) else { return Ok(()) };
         let mut step = Step { call: name_of(call.number), thread, stack: call.stack, ..Step::default() };
         if changes(call.kind) {
@@ -424,8 +426,8 @@ fn written(thread: libc::pid_t, call: &Call, which: usize, result: u64) -> Optio
 
 impl Call {
     /// Whether it can say something, and does nothing else behind that.
-    fn may_say(&self) -> bool {
-        self.kind == Kind::Says || matches!(self.number, libc::SYS_tee | libc::SYS_vmsplice | FOREIGN)
+    fn may_output(&self) -> bool {
+        self.kind == Kind::Outputs || matches!(self.number, libc::SYS_tee | libc::SYS_vmsplice | FOREIGN)
     }
 }
 
@@ -447,7 +449,7 @@ impl Watcher for Watch {
     }
 
     fn started(&mut self, thread: libc::pid_t) {
-        self.starts.told(thread);
+        self.starts.confirm(thread);
     }
 
     fn executed(&mut self, former: libc::pid_t, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
@@ -465,7 +467,7 @@ impl Watcher for Watch {
     }
 
     fn ended(&mut self, thread: libc::pid_t, dumped: bool) -> io::Result<Vec<libc::pid_t>> {
-        self.cut_short(thread)?;
+        self.interrupted(thread)?;
         if self.kernel.ended(thread, dumped) {
             self.everything(CORE_DUMP.to_owned(), thread)?;
         }
@@ -476,8 +478,8 @@ impl Watcher for Watch {
     }
 
     fn meanwhile(&mut self) -> io::Result<bool> {
-        let known = self.taken.len();
-        self.take()?;
-        Ok(self.taken.len() > known)
+        let known = self.unreported.len();
+        self.receive()?;
+        Ok(self.unreported.len() > known)
     }
 }

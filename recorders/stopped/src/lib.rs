@@ -1,10 +1,58 @@
 //! Looking at a thread that ptrace has stopped: its registers, its memory and its mappings; and waiting for one to stop.
-//! `unfollowed` says which programs no tracer can follow.
+//! `system_calls` is the table of system calls, and `unfollowed` says which programs no tracer can follow.
 
+pub mod system_calls;
 pub mod unfollowed;
 
 use std::io;
 use std::time::Duration;
+
+/// Have ptrace tell of system calls, and of programs and threads that are started. Tracees end with their tracer.
+pub const TRACE_THREADS: libc::c_int =
+    libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
+/// The same for processes that are started.
+pub const TRACE_PROCESSES: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+
+/// What the status of a traced thread tells, as waitpid(2) has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The thread has ended. Whether the kernel has written its memory to a file.
+    End { dumped: bool },
+    /// A system call begins or ends.
+    Call,
+    /// The thread runs another program.
+    Exec,
+    /// The thread has started another one, or a process.
+    Start,
+    /// Another event of ptrace.
+    Event,
+    /// The thread is about to get this signal.
+    Signal(libc::c_int),
+}
+
+impl Stop {
+    pub fn of(status: libc::c_int) -> Stop {
+        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+            return Stop::End { dumped: libc::WIFSIGNALED(status) && libc::WCOREDUMP(status) };
+        }
+        match (libc::WSTOPSIG(status), status >> 16) {
+            (signal, _) if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+            (libc::SIGTRAP, libc::PTRACE_EVENT_EXEC) => Stop::Exec,
+            (libc::SIGTRAP, libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE) => {
+                Stop::Start
+            }
+            (libc::SIGTRAP, event) if event != 0 => Stop::Event,
+            (signal, _) => Stop::Signal(signal),
+        }
+    }
+}
+
+/// Let a stopped thread go on to its next system call, with a signal unless it is 0. Of a thread that is gone the next
+/// wait tells.
+pub fn resume(thread: libc::pid_t, signal: libc::c_int) {
+    // SAFETY: plain numbers.
+    unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, signal) };
+}
 
 /// The registers of a thread that this process traces.
 pub fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
@@ -75,8 +123,8 @@ pub fn addresses(field: &str) -> Option<(u64, u64)> {
 pub fn former(thread: libc::pid_t) -> libc::pid_t {
     let mut former: libc::c_ulong = 0;
     // SAFETY: the kernel writes one number.
-    let asked = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
-    if asked < 0 {
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
+    if result < 0 {
         thread
     } else {
         former as libc::pid_t
@@ -99,6 +147,19 @@ pub fn wait_for_child(time: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_tells_why_a_thread_has_stopped() {
+        let stopped = |signal: libc::c_int, event: libc::c_int| Stop::of(event << 16 | signal << 8 | 0x7f);
+        assert_eq!(stopped(libc::SIGTRAP | 0x80, 0), Stop::Call);
+        assert_eq!(stopped(libc::SIGTRAP, libc::PTRACE_EVENT_EXEC), Stop::Exec);
+        assert_eq!(stopped(libc::SIGTRAP, libc::PTRACE_EVENT_VFORK), Stop::Start);
+        assert_eq!(stopped(libc::SIGTRAP, libc::PTRACE_EVENT_STOP), Stop::Event);
+        assert_eq!(stopped(libc::SIGTRAP, 0), Stop::Signal(libc::SIGTRAP));
+        assert_eq!(stopped(libc::SIGTERM, 0), Stop::Signal(libc::SIGTERM));
+        assert_eq!(Stop::of(0x300), Stop::End { dumped: false });
+        assert_eq!(Stop::of(libc::SIGSEGV | 0x80), Stop::End { dumped: true });
+    }
 
     #[test]
     fn memory_is_read_as_far_as_there_is_any() {

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 
 use crate::read;
+use crate::system_calls::{effect_of, Effect};
 
 /// A process or thread that its tracer is not told of.
 pub const UNTRACED: &str = "the program starts a process that cannot be followed (CLONE_UNTRACED)";
 /// A line that no call of the program writes. Nobody knows when it was out.
-pub const SAID_OUTSIDE: &str =
+pub const OUTPUT_OUTSIDE_CALLS: &str =
     "the program says something that none of its calls of write says (io_uring, io_submit, or a \
                                 process that cannot be followed)";
 /// Calls of programs for x32 have this bit in their numbers.
@@ -40,8 +41,8 @@ impl Starts {
     }
 
     /// The tracer is told of what a thread starts: PTRACE_EVENT_FORK, PTRACE_EVENT_VFORK or PTRACE_EVENT_CLONE.
-    pub fn told(&mut self, thread: libc::pid_t) {
-        self.begun.entry(thread).and_modify(|told| *told = true);
+    pub fn confirm(&mut self, thread: libc::pid_t) {
+        self.begun.entry(thread).and_modify(|is_confirmed| *is_confirmed = true);
     }
 
     /// Whether a thread is in a call that starts something.
@@ -92,19 +93,8 @@ pub fn left_to_kernel(number: i64, arguments: &[u64; 6]) -> Option<&'static str>
 /// Whether a call writes what it is given and does nothing else, so that what it says is out when it returns and nothing
 /// after it is. io_submit and io_uring_enter can go on with other work behind it.
 pub fn only_writes(number: i64) -> bool {
-    matches!(
-        number & !X32,
-        libc::SYS_write
-            | libc::SYS_pwrite64
-            | libc::SYS_writev
-            | libc::SYS_pwritev
-            | libc::SYS_pwritev2
-            | libc::SYS_sendfile
-            | libc::SYS_splice
-            | libc::SYS_tee
-            | libc::SYS_vmsplice
-            | libc::SYS_copy_file_range
-    )
+    let number = number & !X32;
+    matches!(effect_of(number), Effect::Write(_)) || matches!(number, libc::SYS_tee | libc::SYS_vmsplice)
 }
 
 #[cfg(test)]
@@ -136,7 +126,7 @@ mod tests {
         assert!(starts.is_starting(1) && !starts.is_starting(2));
         assert_eq!(starts.ends(1, 77), Some(UNTRACED));
         begin(&mut starts);
-        starts.told(1);
+        starts.confirm(1);
         assert_eq!(starts.ends(1, 77), None);
         begin(&mut starts);
         assert_eq!(starts.ends(1, -i64::from(libc::EAGAIN)), None);

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.applications import AuditCell
+from postcrash.store.audit_cells import AuditCell
 
 
 def audit_cell(verdict: Verdict = Verdict.HOLDS, **changed: Any) -> AuditCell:
@@ -19,7 +19,7 @@ def audit_cell(verdict: Verdict = Verdict.HOLDS, **changed: Any) -> AuditCell:
         folders=5,
         recordings=2,
         ways=1,
-        said="",
+        message="",
         finding="",
     )
     return replace(cell, **changed)

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, export_dm_log_writes
-from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
+from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.agreement import compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import Trace, behind_set_up
 
+from ...qemu_log import LogPosition
 from .conftest import ABOVE, BELOW, DISK_SECTORS, MARKS, Event, block, compared, log_of, numbered, recording
 
 
@@ -264,4 +265,4 @@ def test_a_log_of_qemu_that_loses_what_it_had_is_refused(tmp_path: Path, content
     log = tmp_path / "log"
     log.write_bytes(content)
     with pytest.raises(ValueError, match=f"log: {said}"):
-        blklogwrites.Position(3, 512).cut(log, tmp_path / "out")
+        LogPosition(3, 512).cut(log, tmp_path / "out")

@@ -12,6 +12,7 @@ from postcrash.recorders.agreement import compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.matches import Agreement
 
+from ...qemu_log import LogPosition
 from ...whole_run import whole_run
 from .conftest import DISK_SECTORS, Event, Steps, block, compared, log_of, numbered, recording
 from .flushing_threads import FlushingThreads
@@ -186,7 +187,7 @@ def test_the_log_of_one_run_is_cut_out_of_qemus(tmp_path: Path) -> None:
     )
     export_dm_log_writes(first, log, [])
     export_dm_log_writes(second, other, [])
-    start = blklogwrites.Position.end_of(log)
+    start = LogPosition.end_of(log)
     head, tail = log.read_bytes(), other.read_bytes()
     entries = int.from_bytes(head[16:24], "little") + int.from_bytes(tail[16:24], "little")
     log.write_bytes(head[:16] + entries.to_bytes(8, "little") + head[24:] + tail[512:])

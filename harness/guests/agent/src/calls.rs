@@ -8,12 +8,14 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use postcrash_stopped::unfollowed::{only_writes, Starts, SAID_OUTSIDE};
+use postcrash_stopped::system_calls::Part::{Bytes, BytesAt, File, Flags, Mapped, Path, PathAt};
+use postcrash_stopped::system_calls::{is_flush, path_start, system_call, Effect, SystemCall};
+use postcrash_stopped::unfollowed::{only_writes, Starts, OUTPUT_OUTSIDE_CALLS};
 use postcrash_stopped::{former, mapped, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 use postcrash_wire::units::PAGE_BYTES;
 
-use crate::left_out::{is_flush, LeftOut};
+use crate::left_out::LeftOut;
 use crate::{HOST, MOUNT_POINT};
 
 /// So many calls of one run are noted.
@@ -31,70 +33,6 @@ const PATH_BYTES_MAX: usize = libc::PATH_MAX as usize;
 const SHOWN_MAX: usize = 200;
 /// The code segment of 32-bit programs, whose calls have other numbers.
 const CODE_32: u64 = 0x23;
-
-/// A part of a call, by the places of its arguments.
-#[derive(Clone, Copy)]
-enum Part {
-    /// The file behind a descriptor.
-    File(usize),
-    /// A path.
-    Path(usize),
-    /// A path that starts at the folder behind a descriptor: descriptor, path.
-    PathAt(usize, usize),
-    /// The file that is mapped, shared, at an address, for a number of bytes.
-    Mapped(usize, usize),
-    /// A number of bytes.
-    Bytes(usize),
-    /// A number of bytes and the offset in the file: bytes, offset.
-    BytesAt(usize, usize),
-    /// How a file is opened.
-    Flags(usize),
-}
-
-use Part::{Bytes, BytesAt, File, Flags, Mapped, Path, PathAt};
-
-macro_rules! calls {
-    ($($number:ident($($part:expr),*);)*) => {
-        const CALLS: &[(i64, &str, &[Part])] = &[$((libc::$number, stringify!($number), &[$($part),*])),*];
-    };
-}
-
-calls! {
-    SYS_open(Path(0), Flags(1));
-    SYS_openat(PathAt(0, 1), Flags(2));
-    SYS_creat(Path(0));
-    SYS_write(File(0), Bytes(2));
-    SYS_pwrite64(File(0), BytesAt(2, 3));
-    SYS_writev(File(0));
-    SYS_pwritev(File(0));
-    SYS_pwritev2(File(0));
-    SYS_sendfile(File(0), Bytes(3));
-    SYS_copy_file_range(File(2), Bytes(4));
-    SYS_truncate(Path(0), Bytes(1));
-    SYS_ftruncate(File(0), Bytes(1));
-    SYS_fallocate(File(0), BytesAt(3, 2));
-    SYS_sync_file_range(File(0), BytesAt(2, 1));
-    SYS_fsync(File(0));
-    SYS_fdatasync(File(0));
-    SYS_syncfs(File(0));
-    SYS_sync();
-    SYS_msync(Mapped(0, 1), Bytes(1));
-    SYS_mmap(File(4), BytesAt(1, 5));
-    SYS_rename(Path(0), Path(1));
-    SYS_renameat(PathAt(0, 1), PathAt(2, 3));
-    SYS_renameat2(PathAt(0, 1), PathAt(2, 3));
-    SYS_link(Path(0), Path(1));
-    SYS_linkat(PathAt(0, 1), PathAt(2, 3));
-    SYS_symlink(Path(1));
-    SYS_symlinkat(PathAt(1, 2));
-    SYS_unlink(Path(0));
-    SYS_unlinkat(PathAt(0, 1));
-    SYS_mkdir(Path(0));
-    SYS_mkdirat(PathAt(0, 1));
-    SYS_rmdir(Path(0));
-    SYS_mknod(Path(0));
-    SYS_mknodat(PathAt(0, 1));
-}
 
 const OPENINGS: [(i32, &str); 5] = [
     (libc::O_CREAT, "O_CREAT"),
@@ -204,13 +142,13 @@ impl Calls {
 
     /// A thread has started another one, or a process, which is stopped at its calls as well.
     pub fn started(&mut self, thread: libc::pid_t) {
-        self.starts.told(thread);
+        self.starts.confirm(thread);
     }
 
     /// Something was said since the last stop.
-    pub fn said(&mut self) {
+    pub fn output_received(&mut self) {
         if self.writing.is_empty() {
-            self.refused = self.refused.or(Some(SAID_OUTSIDE));
+            self.refused = self.refused.or(Some(OUTPUT_OUTSIDE_CALLS));
         }
     }
 
@@ -251,30 +189,17 @@ impl Calls {
     }
 }
 
-/// The call as text, if it can change the target or makes it durable.
+/// The call as text, if it can change names, sizes or contents of the target, or makes them durable.
 fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Option<String> {
-    let (_, name, parts) = CALLS.iter().find(|(known, ..)| *known == number)?;
-    let is_writable = given[2] & libc::PROT_WRITE as u64 != 0 && given[3] & libc::MAP_SHARED as u64 != 0;
-    if number == libc::SYS_mmap && !is_writable {
-        return None;
-    }
-    // Most files are opened to be read, and to look up their names takes time.
-    let changes = |part: &Part| !matches!(part, Flags(at) if opening(given[*at] as i32).is_none());
-    if !parts.iter().all(changes) {
-        return None;
-    }
-    // With MS_ASYNC it does nothing.
-    if number == libc::SYS_msync && !is_flush(number, given) {
-        return None;
-    }
+    let call = system_call(number).filter(|call| is_noted(call, given))?;
     // Whether one of the call's files is on the target. A call without files is about everything.
-    let mut concerns = !parts.iter().any(|part| matches!(part, File(_) | Path(_) | PathAt(..) | Mapped(..)));
+    let mut concerns = !call.names_a_file();
     let mut seen = |(name, device): (String, Option<u64>)| {
         concerns |= device == Some(target);
         quoted(&name)
     };
     let mut texts = Vec::new();
-    for part in *parts {
+    for part in call.parts {
         texts.push(match *part {
             File(at) => seen(file(thread, given[at])?),
             Path(at) => seen(path(thread, libc::AT_FDCWD, given[at])?),
@@ -285,7 +210,23 @@ fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Opt
             Flags(at) => opening(given[at] as i32)?,
         });
     }
-    concerns.then(|| format!("{}({})", name.trim_start_matches("SYS_"), texts.join(", ")))
+    concerns.then(|| format!("{}({})", call.name(), texts.join(", ")))
+}
+
+/// Whether a call is noted, by its arguments. To look up the names of its files takes time.
+fn is_noted(call: &SystemCall, given: &[u64; 6]) -> bool {
+    match call.effect {
+        Effect::Harmless | Effect::SetAttribute | Effect::Other => false,
+        // Most of them move bytes between pipes.
+        Effect::Write(_) => call.number != libc::SYS_splice,
+        // Most files are opened to be read.
+        Effect::Open(flags) => flags.is_some_and(|place| opening(given[place] as i32).is_some()),
+        // Only what is stored through a shared mapping gets into the file.
+        Effect::Map => given[2] & libc::PROT_WRITE as u64 != 0 && given[3] & libc::MAP_SHARED as u64 != 0,
+        // With MS_ASYNC it does nothing.
+        Effect::FlushMemory => is_flush(call.number, given),
+        _ => true,
+    }
 }
 
 /// How a file is opened, if this can change it or make it.
@@ -324,11 +265,7 @@ fn file(thread: libc::pid_t, number: u64) -> Option<(String, Option<u64>)> {
 /// The file that a call names: its name, and the number of the device that its folder is on.
 fn path(thread: libc::pid_t, folder: i32, address: u64) -> Option<(String, Option<u64>)> {
     let named = string(thread, address)?;
-    let start = match folder {
-        _ if named.starts_with('/') => "root".to_owned(),
-        libc::AT_FDCWD => "cwd".to_owned(),
-        folder => format!("fd/{folder}"),
-    };
+    let start = path_start(folder, named.as_bytes());
     let parent = named.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
     let found = device(&format!("/proc/{thread}/{start}/{parent}"));
     let start = if start == "root" { String::new() } else { link(&format!("/proc/{thread}/{start}"))? };
@@ -400,7 +337,7 @@ mod tests {
 
     #[test]
     fn paths_are_told_as_the_target_has_them() {
-        for (path, told) in [
+        for (path, shown) in [
             (format!("{MOUNT_POINT}/a/b"), "a/b"),
             (format!("{HOST}{MOUNT_POINT}//a/./b"), "a/b"),
             (format!("/{MOUNT_POINT}/a"), "a"),
@@ -409,7 +346,7 @@ mod tests {
             ("/srv/f".to_owned(), "/srv/f"),
             ("/mntx/f".to_owned(), "/mntx/f"),
         ] {
-            assert_eq!(in_target(&path), told);
+            assert_eq!(in_target(&path), shown);
         }
     }
 
@@ -461,10 +398,10 @@ mod tests {
     fn a_line_that_nobody_writes_is_why_a_program_is_refused() {
         let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
         calls.writing.insert(7);
-        calls.said();
+        calls.output_received();
         assert_eq!(calls.refused(), None);
         assert_eq!(calls.ended(7), None);
-        calls.said();
-        assert_eq!(calls.refused(), Some(SAID_OUTSIDE));
+        calls.output_received();
+        assert_eq!(calls.refused(), Some(OUTPUT_OUTSIDE_CALLS));
     }
 }

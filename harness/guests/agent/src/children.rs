@@ -35,10 +35,10 @@ impl Children {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = ticked as extern "C" fn(libc::c_int) as usize;
             check(libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut()))?;
-            let mut told: libc::sigevent = std::mem::zeroed();
-            (told.sigev_notify, told.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGALRM);
-            told.sigev_notify_thread_id = libc::gettid();
-            check(libc::timer_create(libc::CLOCK_MONOTONIC, &mut told, &mut timer))?;
+            let mut event: libc::sigevent = std::mem::zeroed();
+            (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGALRM);
+            event.sigev_notify_thread_id = libc::gettid();
+            check(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer))?;
         }
         let children = Children(timer);
         let time = libc::timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };

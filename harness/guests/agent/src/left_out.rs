@@ -56,15 +56,6 @@ impl LeftOut {
     }
 }
 
-/// Whether a call with these arguments makes something durable and does nothing else.
-pub fn is_flush(number: i64, given: &[u64; 6]) -> bool {
-    match number {
-        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync | libc::SYS_syncfs => true,
-        libc::SYS_msync => given[2] & libc::MS_SYNC as u64 != 0,
-        _ => false,
-    }
-}
-
 /// The numbers in a text such as `3,5`.
 pub fn numbers(text: &str) -> io::Result<Vec<u32>> {
     let parts = text.split(',').filter(|part| !part.is_empty());
@@ -86,14 +77,6 @@ fn set(thread: libc::pid_t, offset: usize, value: i64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_makes_durable_and_nothing_else_is_a_flush() {
-        assert!(is_flush(libc::SYS_fdatasync, &[0; 6]));
-        assert!(is_flush(libc::SYS_msync, &[0, 0, libc::MS_SYNC as u64, 0, 0, 0]));
-        assert!(!is_flush(libc::SYS_msync, &[0, 0, libc::MS_ASYNC as u64, 0, 0, 0]));
-        assert!(!is_flush(libc::SYS_write, &[0; 6]));
-    }
 
     #[test]
     fn numbers_are_read_with_commas_between_them() {

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use postcrash_stopped::{resume, Stop, TRACE_PROCESSES, TRACE_THREADS};
 use postcrash_wire::Message;
 use serde::Serialize;
 
@@ -49,12 +50,6 @@ const GRACE: Duration = Duration::from_secs(10);
 const FOLDERS_MAX: usize = 256;
 /// The process that all threads of the kernel are children of: kthreadd.
 const KERNEL_PARENT: &str = "2";
-const TRACE: libc::c_int =
-    libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
-const TRACE_CHILDREN: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
-
-/// What ptrace tells of a thread that has started another one, or a process.
-const STARTS: [libc::c_int; 3] = [libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE];
 
 /// Whose threads are stopped at each of their system calls.
 pub enum StoppedProcesses {
@@ -68,8 +63,8 @@ pub enum StoppedProcesses {
 impl StoppedProcesses {
     fn options(&self) -> libc::c_int {
         match self {
-            StoppedProcesses::All(_) => TRACE | TRACE_CHILDREN,
-            StoppedProcesses::Main => TRACE,
+            StoppedProcesses::All(_) => TRACE_THREADS | TRACE_PROCESSES,
+            StoppedProcesses::Main => TRACE_THREADS,
         }
     }
 }
@@ -82,7 +77,7 @@ pub enum ProgramEvent<'a> {
     Call(Message),
 }
 
-type Tell<'a> = dyn FnMut(ProgramEvent) -> io::Result<()> + 'a;
+type Report<'a> = dyn FnMut(ProgramEvent) -> io::Result<()> + 'a;
 
 /// What a program said, and how it ended.
 #[derive(Serialize)]
@@ -111,14 +106,14 @@ impl Transcript {
     }
 }
 
-/// Run the shell command to its end and call `tell` for each line, and for system calls of the threads that are stopped if
+/// Run the shell command to its end and call `report` for each line, and for system calls of the threads that are stopped if
 /// these are all.
 pub fn run(
     command: &str,
     seconds: u64,
     input: Stdio,
     stopped: StoppedProcesses,
-    tell: &mut Tell,
+    report: &mut Report,
 ) -> io::Result<Transcript> {
     mount_scratch()?;
     modules::load(MODULES)?;
@@ -145,21 +140,24 @@ pub fn run(
     let limit = Duration::from_secs(seconds);
     let main = started.id() as libc::pid_t;
     let mut calls = left_out.map(Calls::of_target).transpose()?;
-    let mut at_stop = |stop: Stop| {
+    let mut at_stop = |stop: Option<(libc::pid_t, Stop)>| {
         // Also where a call begins: the kernel may have written a line for io_uring since the last call ended.
-        let may_go_on = heard(&mut output, &mut calls, |output| output.drain(tell))?;
-        let notes = calls.as_mut().map_or(Ok(Vec::new()), |calls| notes_of(&stop, calls))?;
-        notes.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
+        let may_go_on = receive(&mut output, &mut calls, |output| output.drain(report))?;
+        let notes = match (stop, calls.as_mut()) {
+            (Some((thread, stop)), Some(calls)) => notes_of(thread, stop, calls)?,
+            _ => Vec::new(),
+        };
+        notes.into_iter().try_for_each(|note| report(ProgramEvent::Call(note)))?;
         Ok(may_go_on && calls.as_ref().and_then(Calls::refused).is_none())
     };
     let status = traced(main, &others, options, limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
     let left = calls.as_mut().map_or_else(Vec::new, Calls::all_ended);
-    left.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
+    left.into_iter().try_for_each(|note| report(ProgramEvent::Call(note)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
     }
-    heard(&mut output, &mut calls, |output| output.end(tell))?;
+    receive(&mut output, &mut calls, |output| output.end(report))?;
     if let Some(reason) = calls.as_ref().and_then(Calls::refused) {
         return Ok(Transcript { lines: Vec::new(), status: UNFOLLOWED, errors: reason.to_owned() });
     }
@@ -175,27 +173,27 @@ pub fn run(
 }
 
 /// Take what was said. The notes of calls tell whether one of them can have said it.
-fn heard<T>(
+fn receive<T>(
     output: &mut Output,
     calls: &mut Option<Calls>,
     take: impl FnOnce(&mut Output) -> io::Result<T>,
 ) -> io::Result<T> {
     let known = output.bytes;
-    let taken = take(output)?;
+    let received = take(output)?;
     if let Some(calls) = calls.as_mut().filter(|_| output.bytes > known) {
-        calls.said();
+        calls.output_received();
     }
-    Ok(taken)
+    Ok(received)
 }
 
-/// What there is to note of the calls of a program at this stop.
-fn notes_of(stop: &Stop, calls: &mut Calls) -> io::Result<Vec<Message>> {
-    match *stop {
-        Stop::Call(thread) => return Ok(calls.stopped(thread)?.into_iter().collect()),
-        Stop::End(thread) => return Ok(calls.ended(thread).into_iter().collect()),
-        Stop::Exec(thread) => return Ok(calls.executed(thread)),
-        Stop::Start(thread) => calls.started(thread),
-        Stop::Other => {}
+/// What there is to note of the calls of a program when one of its threads has stopped.
+fn notes_of(thread: libc::pid_t, stop: Stop, calls: &mut Calls) -> io::Result<Vec<Message>> {
+    match stop {
+        Stop::Call => return Ok(calls.stopped(thread)?.into_iter().collect()),
+        Stop::End { .. } => return Ok(calls.ended(thread).into_iter().collect()),
+        Stop::Exec => return Ok(calls.executed(thread)),
+        Stop::Start => calls.started(thread),
+        Stop::Event | Stop::Signal(_) => {}
     }
     Ok(Vec::new())
 }
@@ -257,32 +255,6 @@ fn mount_tmp(place: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Why the tracer looks.
-enum Stop {
-    /// A system call of this thread begins or ends.
-    Call(libc::pid_t),
-    /// This thread has ended.
-    End(libc::pid_t),
-    /// This thread runs another program.
-    Exec(libc::pid_t),
-    /// This thread has started another one, or a process.
-    Start(libc::pid_t),
-    /// Something else, or nothing for a while.
-    Other,
-}
-
-impl Stop {
-    fn of(told: &Next) -> Stop {
-        match *told {
-            Next::Event(thread, status) if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) => Stop::End(thread),
-            Next::Event(thread, status) if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 => Stop::Call(thread),
-            Next::Event(thread, status) if status >> 16 == libc::PTRACE_EVENT_EXEC => Stop::Exec(thread),
-            Next::Event(thread, status) if STARTS.contains(&(status >> 16)) => Stop::Start(thread),
-            _ => Stop::Other,
-        }
-    }
-}
-
 /// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
 /// of them begins or ends, and now and then besides. It says whether they may go on. What still runs at the end is killed, but the
 /// processes of `before`.
@@ -292,7 +264,7 @@ fn traced(
     before: &HashSet<libc::pid_t>,
     options: libc::c_int,
     limit: Duration,
-    stopped: &mut dyn FnMut(Stop) -> io::Result<bool>,
+    stopped: &mut dyn FnMut(Option<(libc::pid_t, Stop)>) -> io::Result<bool>,
 ) -> io::Result<Option<ExitStatus>> {
     let mut known = HashSet::new();
     let mut ended = None;
@@ -300,14 +272,18 @@ fn traced(
     let mut is_over = false;
     let children = Children::new()?;
     loop {
-        let told = children.next(end)?;
-        let must_end = !stopped(Stop::of(&told))? || (matches!(told, Next::Late) && ended.is_none());
+        let next = children.next(end)?;
+        let stop = match next {
+            Next::Event(thread, status) => Some((thread, Stop::of(status))),
+            _ => None,
+        };
+        let must_end = !stopped(stop)? || (matches!(next, Next::Late) && ended.is_none());
         if must_end && !is_over {
             kill_all_but(before)?;
             is_over = true;
             end = Instant::now() + GRACE;
         }
-        let (thread, status) = match told {
+        let (thread, status) = match next {
             Next::Event(thread, status) => (thread, status),
             // The process that serves the mount is a child, too. It goes on, so that wait(2) never runs out of children.
             Next::Tick if (ended.is_some() || is_over) && is_all_gone(before)? => return Ok(ended.filter(|_| !is_over)),
@@ -316,7 +292,8 @@ fn traced(
             Next::Late => return Err(io::Error::other("a program that was killed does not end")),
             Next::Nothing => return Ok(ended.filter(|_| !is_over)),
         };
-        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+        let stop = Stop::of(status);
+        if matches!(stop, Stop::End { .. }) {
             known.remove(&thread);
             if thread == main {
                 ended = Some(ExitStatus::from_raw(status));
@@ -325,24 +302,21 @@ fn traced(
             }
             continue;
         }
-        let signal = libc::WSTOPSIG(status);
         let is_new = known.insert(thread);
         if is_new && (is_over || ended.is_some()) {
             kill_all_but(before)?;
         }
-        let delivered = match signal {
-            signal if signal == libc::SIGTRAP | 0x80 => 0,
-            libc::SIGTRAP if thread == main && is_new => {
+        let delivered = match stop {
+            Stop::Signal(libc::SIGTRAP) if thread == main && is_new => {
                 // SAFETY: plain numbers.
                 check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, options) })?;
                 0
             }
-            libc::SIGTRAP if status >> 16 != 0 => 0,
-            libc::SIGSTOP if is_new => 0,
-            other => other,
+            Stop::Signal(libc::SIGSTOP) if is_new => 0,
+            Stop::Signal(signal) => signal,
+            _ => 0,
         };
-        // SAFETY: plain numbers. A thread that is gone by now is told of by the next wait.
-        unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, delivered) };
+        resume(thread, delivered);
     }
 }
 
@@ -399,13 +373,13 @@ impl Output {
     }
 
     /// Take what is there. Whether the program may go on: it has not said too much.
-    fn drain(&mut self, tell: &mut Tell) -> io::Result<bool> {
+    fn drain(&mut self, report: &mut Report) -> io::Result<bool> {
         if self.is_too_much() {
             return Ok(false);
         }
         for line in self.remote.as_mut().map_or(Ok(Vec::new()), Remote::received)? {
             self.bytes += line.len();
-            tell(ProgramEvent::Line(&line))?;
+            report(ProgramEvent::Line(&line))?;
             self.lines.push(line);
         }
         let mut waiting: libc::c_int = 0;
@@ -420,24 +394,24 @@ impl Output {
         self.pending.extend_from_slice(&bytes);
         while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
-            self.line(&line[..end], tell)?;
+            self.line(&line[..end], report)?;
         }
         Ok(!self.is_too_much())
     }
 
     /// The last line, if it has no end.
-    fn end(&mut self, tell: &mut Tell) -> io::Result<()> {
-        self.drain(tell)?;
+    fn end(&mut self, report: &mut Report) -> io::Result<()> {
+        self.drain(report)?;
         let line = std::mem::take(&mut self.pending);
         if line.is_empty() {
             return Ok(());
         }
-        self.line(&line, tell)
+        self.line(&line, report)
     }
 
-    fn line(&mut self, bytes: &[u8], tell: &mut Tell) -> io::Result<()> {
+    fn line(&mut self, bytes: &[u8], report: &mut Report) -> io::Result<()> {
         let line = String::from_utf8_lossy(bytes).into_owned();
-        tell(ProgramEvent::Line(&line))?;
+        report(ProgramEvent::Line(&line))?;
         self.lines.push(line);
         Ok(())
     }

@@ -28,7 +28,7 @@ def judge(condition: str) -> Judge:
     """The condition speaks of `f`, the contents of files by their names, and `said`, the number of lines."""
 
     def ask(states: list[tuple[State, Moment]]) -> list[str | None]:
-        names = [{"f": files(state), "said": len(moment.said)} for state, moment in states]
+        names = [{"f": files(state), "said": len(moment.outputs)} for state, moment in states]
         return ["" if eval(condition, {}, each) else "bad" for each in names]
 
     return ask

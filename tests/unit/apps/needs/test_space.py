@@ -28,7 +28,7 @@ def all_folders(protocol: Protocol, names: tuple[str, ...]) -> set[tuple[str, tu
     slots, known = Slots(protocol), implications_with(protocol, names)
     found = set()
     said: tuple[str, ...] = ()
-    steps = [(step.number, step.end, step.said) for step in protocol.steps]
+    steps = [(step.number, step.end, step.outputs) for step in protocol.steps]
     for number, end, says in [*steps, (len(protocol.steps), len(protocol.changes), ())]:
         for durable in chain.from_iterable(combinations(range(end), n) for n in range(end + 1)):
             if all(keeps(slots, implication, set(durable), number, end) for implication in known):
@@ -53,7 +53,7 @@ def is_kept(slots: Slots, index: int, durable: set[int]) -> bool:
 def searched(protocol: Protocol, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
     slots, known = Slots(protocol), implications_with(protocol, names)
     return [
-        (state.folder.digest, moment.said)
+        (state.folder.digest, moment.outputs)
         for moment in moments(protocol, known)
         for state in Space(slots, moment, known).states()
     ]

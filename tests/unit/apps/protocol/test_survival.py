@@ -156,7 +156,7 @@ def test_a_write_of_zeros_may_be_there_in_part(traced: Traced) -> None:
 def test_what_only_a_change_that_may_not_have_been_made_excuses_is_in_doubt(traced: Traced) -> None:
     protocol = traced("put('f', 'new')\nprint('created', flush=True)\nos.unlink('f')\nput('g', 'x')")
     prefixes, slots = Prefixes(protocol), Slots(protocol)
-    created = next(step.first for step in protocol.steps if step.said)
+    created = next(step.first for step in protocol.steps if step.outputs)
     removed = next(step for step in protocol.steps if step.call == "unlink")
     states = {count: State(slots, count, frozenset(range(count))).tree for count in range(len(protocol.changes) + 1)}
     doubt = prefixes.doubtful(states[0], created)

@@ -34,7 +34,9 @@ def told(protocol: Protocol) -> list[str]:
                     parts.append(f"={change.value!r}")
                 case BlockSlot(_, block):
                     parts.append(f"#{block}")
-        parts += ["durable"] * len(step.durable) + ["all durable"] * step.everything + [f"says {x}" for x in step.said]
+        parts += (
+            ["durable"] * len(step.durable) + ["all durable"] * step.everything + [f"says {x}" for x in step.outputs]
+        )
         lines.append(" ".join([step.call, *parts]))
     return lines
 
@@ -42,8 +44,8 @@ def told(protocol: Protocol) -> list[str]:
 def test_more_is_said_in_one_call_than_the_pipe_holds(traced: Traced) -> None:
     """The call ends only once somebody has read the beginning."""
     protocol = traced("put('a', 'x'); os.write(1, (b'y' * 99 + b'\\n') * 20000); os.fsync(put('b', 'x'))")
-    (step,) = (step for step in protocol.steps if step.said)
-    assert (step.call, set(step.said), len(step.said)) == ("write", {"y" * 99}, 20000)
+    (step,) = (step for step in protocol.steps if step.outputs)
+    assert (step.call, set(step.outputs), len(step.outputs)) == ("write", {"y" * 99}, 20000)
     assert [step.call for step in protocol.steps][-1] == "fsync"
 
 
@@ -66,10 +68,10 @@ os.write(1, b'%d' % os.stat('f').st_size + b'\\n')
 def test_what_a_killed_thread_had_written_is_noted_before_others_go_on(traced: Traced) -> None:
     """Its call never ends. Whoever looks at the file sees a part of it."""
     protocol = traced(KILLED)
-    (said,) = (step for step in protocol.steps if step.said)
+    (said,) = (step for step in protocol.steps if step.outputs)
     before = protocol.changes[: said.first]
     sizes = [change.value for change in before if isinstance(change.slot, SizeSlot)]
-    assert sizes[-1] == int(said.said[0]) < 100 << 20
+    assert sizes[-1] == int(said.outputs[0]) < 100 << 20
 
 
 CASES = [
@@ -350,7 +352,7 @@ if os.fork() == 0:
 os.wait(); os.write(1, b"dumped\\n" if os.path.exists("core") else b"\\n"); os.rename("core", "c")
 """
     dump, said, renamed = traced(program).steps
-    assert (dump.call, dump.about.split(",")[0], said.said, renamed.call) == (
+    assert (dump.call, dump.about.split(",")[0], said.outputs, renamed.call) == (
         "core dump",
         "core",
         ("dumped",),

@@ -7,6 +7,7 @@ import pytest
 
 from postcrash.apps import Application
 from postcrash.harness.auditing import audit as module
+from postcrash.harness.auditing import folder_plan
 from postcrash.harness.auditing.coverage_estimate import unseen_share
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.result import Examination, Ruling
@@ -67,14 +68,15 @@ def recorded(
             results.append(result)
         return results
 
-    monkeypatch.setattr(module, "run_campaign", run_campaign)
+    monkeypatch.setattr(folder_plan, "run_campaign", run_campaign)
     monkeypatch.setattr(module, "shape_of", lambda path: path)
     monkeypatch.setattr(module, "ApplicationJudge", FakeJudge)
     monkeypatch.setattr(module, "plan_of", lambda session, application, target, how, judge: FakePlan(how))
     session: Any = FakeSession()
     progress: Any = None
     application = Application(name="a", run="r", check="c")
-    done = module.audit(session, application, target_named("xfs"), Exploration(), None, progress, **asked)
+    setup = folder_plan.AuditSetup(session, Exploration(), None, progress)
+    done = module.audit(setup, application, target_named("xfs"), **asked)
     return shapes[: len(shapes) - len(left)], done
 
 

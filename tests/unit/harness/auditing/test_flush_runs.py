@@ -24,7 +24,7 @@ CALLS = ("write", "fsync", "pwritev2", "fdatasync", "rename", "sync", "fsync")
 def step(number: int, call: str) -> Step:
     durable = (FlushedRange(2, 0, None, own=False),) if call in ("fsync", "fdatasync", "pwritev2") else ()
     about = "" if call == "sync" else "a"
-    return Step(number, call, about, 0, 0, durable, everything=call == "sync", said=(), known=0)
+    return Step(number, call, about, 0, 0, durable, everything=call == "sync", outputs=(), known=0)
 
 
 PROTOCOL = Protocol(1, {}, {}, tuple(map(step, range(len(CALLS)), CALLS)), ())
@@ -49,9 +49,9 @@ class Pretence:
         self.whole = [MADE, MADE]
         self.changed: Callable[[list[Flush]], list[Flush]] = lambda made: made
         monkeypatch.setattr(flush_runs, "audit", self.audit)
-        monkeypatch.setattr(flush_runs, "_recorded", lambda _, recording: recording)
+        monkeypatch.setattr(FlushRunner, "_flushes_in", lambda _, recording: recording)
 
-    def audit(self, session: object, application: Application, *_: object) -> Any:
+    def audit(self, setup: object, application: Application, *_: object) -> Any:
         numbers = application.left_out
         self.asked.append(numbers)
         if self.error:
@@ -69,17 +69,9 @@ class Pretence:
         nothing = cast(Any, None)
         target = cast(Any, type("Named", (), {"name": "ext4", "supervisor": supervisor}))
         application = Application(name="app", run="true", check="true")
-        return FlushRunner(
-            nothing,
-            application,
-            PROTOCOL,
-            whole=self.audited(self.whole),
-            target=target,
-            how=nothing,
-            guests=None,
-            progress=nothing,
-            runs_max=runs_max,
-        )
+        whole = self.audited(self.whole)
+        whole.target = target
+        return FlushRunner(nothing, application, PROTOCOL, whole, runs_max)
 
 
 @pytest.fixture

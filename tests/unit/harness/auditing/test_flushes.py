@@ -47,7 +47,7 @@ def test_others(expected: tuple[str, ...], found: tuple[str, ...], told: str) ->
 def test_only_calls_that_do_nothing_else_can_be_left_out() -> None:
     def step(number: int, call: str) -> Step:
         durable = () if call in ("write", "rename", "sync") else (FlushedRange(2, 0, None, own=False),)
-        return Step(number, call, "a, b", 0, 0, durable, everything=call == "sync", said=(), known=0)
+        return Step(number, call, "a, b", 0, 0, durable, everything=call == "sync", outputs=(), known=0)
 
     calls = ("write", "fsync", "pwritev2", "fdatasync", "rename", "sync", "msync")
     found = flushes_of(Protocol(1, {}, {}, tuple(map(step, range(len(calls)), calls)), ()))

@@ -6,15 +6,15 @@ import pytest
 
 from postcrash.harness.errors import OperationFailedError, UsageError
 from postcrash.harness.guests.events import FailedOperation, GuestOutput, RecordingEvent, Transcript
-from postcrash.harness.guests.machine import Machine, _tell_unconfined
+from postcrash.harness.guests.machine import Machine, _warn_unconfined
 from postcrash.model import WorkloadBuilder, parse_workload
 from postcrash.targets import Mount
 
 
 def test_the_user_is_told_once_that_guests_are_not_confined(capsys: pytest.CaptureFixture[str]) -> None:
-    _tell_unconfined.cache_clear()
+    _warn_unconfined.cache_clear()
     for _ in range(2):
-        _tell_unconfined("Operation not permitted")
+        _warn_unconfined("Operation not permitted")
     output = capsys.readouterr().err
     assert output.count("guests are not confined: Operation not permitted") == 1
     assert "SECURITY.md" in output
@@ -25,7 +25,7 @@ def failing(output: GuestOutput | None, *transcripts: Transcript) -> Machine:
     failed = None if transcripts else FailedOperation(1, 30)
     machine = Machine.__new__(Machine)
     event = RecordingEvent(3, failed, transcripts or None, output)
-    machine._told = lambda *_, **__: iter([event])  # type: ignore[method-assign]
+    machine._events = lambda *_, **__: iter([event])  # type: ignore[method-assign]
     return machine
 
 

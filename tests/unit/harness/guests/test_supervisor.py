@@ -44,6 +44,6 @@ def test_a_program_is_run_by_it_and_set_up_without_it() -> None:
 @pytest.mark.parametrize(("checkout", "is_shown"), [("/tmp/a/checkout", True), ("/srv/checkout", False)])
 def test_a_checkout_in_tmp_is_shown(monkeypatch: pytest.MonkeyPatch, checkout: str, is_shown: bool) -> None:
     monkeypatch.setattr(postcrash, "__file__", f"{checkout}/postcrash/__init__.py")
-    monkeypatch.setattr(supervisor, "_binary", Path)
+    monkeypatch.setattr(supervisor, "find_binary", Path)
     words = run_to_wire(target_named("xsyncfs").mount, OPERATIONS)["supervisor"]
     assert (f"--show {checkout}" in shlex.join(words)) == is_shown

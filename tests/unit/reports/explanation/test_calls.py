@@ -1,17 +1,15 @@
 """The system calls of programs, in words and on the axis of the disk's requests."""
 
 import io
-from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
-from postcrash._core import Recording, write_recording
-from postcrash.reports.explanation.calls import CALLS_MAX, calls_before
+from postcrash._core import Recording
 from postcrash.reports.explanation.explanation import explain, render_text
 from postcrash.reports.explanation.perfetto import FIRST_THREAD, trace_events
 from postcrash.reports.explanation.timeline import Span, TimedCall, timeline
+from postcrash.store.program_calls import CALLS_MAX, calls_before
 
 
 def test_calls_are_between_events_in_their_order(calling: Recording) -> None:
@@ -48,29 +46,6 @@ def test_an_explanation_has_them_in_words(crash: Any, calling: Recording) -> Non
     assert "The last system calls on the target" in text
     assert '3 1 (sh) sync() in progress 4 2 (mv) unlink("no") ENOENT (No such file or directory)' in text
     assert explain(crash.finding, crash.recording, crash.base).calls == ()
-
-
-@pytest.mark.parametrize(
-    ("result", "shown"),
-    [
-        (14, "14"),
-        (-28, "ENOSPC (No space left on device)"),
-        (-512, "interrupted by a signal"),
-        (-(2**63), "never returns"),
-        (1 - 2**63, "-9223372036854775807"),
-        (-4096, "-4096"),
-    ],
-)
-def test_each_result_has_words(tmp_path: Path, result: int, shown: str) -> None:
-    notes: list[tuple[Any, ...]] = [
-        ("durable",),
-        ("call-begins", 1, "sh", "sync()"),
-        ("call-ends", 1, result),
-        ("flush", 1),
-    ]
-    write_recording(tmp_path / "noted.pcr", 4096, "{}", notes)
-    (call,) = calls_before(Recording(tmp_path / "noted.pcr"), 2)
-    assert call.explained.result == shown
 
 
 def test_the_timeline_has_those_that_reach_into_it(crash: Any, calling: Recording) -> None:

@@ -3,7 +3,8 @@
 import datetime
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.applications import AuditCell, applications_markdown
+from postcrash.reports.tables.applications import applications_markdown
+from postcrash.store.audit_cells import AuditCell
 
 
 def cell(application: str, target: str, verdict: Verdict, said: str = "", finding: str = "") -> AuditCell:
@@ -17,7 +18,7 @@ def cell(application: str, target: str, verdict: Verdict, said: str = "", findin
         folders=2,
         recordings=1,
         ways=0,
-        said=said,
+        message=said,
         finding=finding,
     )
 

@@ -12,12 +12,14 @@ from postcrash.model import Verdict
 
 from ...cells import audit_cell
 
-FSYNC = Step(3, "fsync", "[a]", 1, 1, (), everything=False, said=(), known=1)
+FSYNC = Step(3, "fsync", "[a]", 1, 1, (), everything=False, outputs=(), known=1)
 SYNC = replace(FSYNC, number=5, call="sync", about="", everything=True)
 CELL = audit_cell()
 HOLDS = FlushRun({1: FSYNC}, ('fsync("[a]")',), CELL)
-VIOLATED = FlushRun({2: SYNC}, ("sync()",), replace(CELL, verdict=Verdict.VIOLATED, said="it is lost", finding="f-1"))
-UNDECIDED = FlushRun({2: SYNC}, (), replace(CELL, verdict=Verdict.UNDECIDED, said="no budget"))
+VIOLATED = FlushRun(
+    {2: SYNC}, ("sync()",), replace(CELL, verdict=Verdict.VIOLATED, message="it is lost", finding="f-1")
+)
+UNDECIDED = FlushRun({2: SYNC}, (), replace(CELL, verdict=Verdict.UNDECIDED, message="no budget"))
 
 
 def test_a_run_says_what_it_left_out_and_what_came_of_it() -> None:

@@ -32,9 +32,18 @@ STACK = (
     Frame("save", "/elsewhere/a file.c", 7),
     Frame("main", "/elsewhere/main.c", 14),
 )
-WRITE = Step(0, "write", "a", 0, 1, (), everything=False, said=(), known=0, stack=STACK)
+WRITE = Step(0, "write", "a", 0, 1, (), everything=False, outputs=(), known=0, stack=STACK)
 FSYNC = Step(
-    1, "fsync", "a", 1, 1, (FlushedRange(2, 0, None, own=False),), everything=False, said=(), known=1, stack=STACK[:1]
+    1,
+    "fsync",
+    "a",
+    1,
+    1,
+    (FlushedRange(2, 0, None, own=False),),
+    everything=False,
+    outputs=(),
+    known=1,
+    stack=STACK[:1],
 )
 PROTOCOL = Protocol(1, {}, {}, (WRITE, FSYNC), (Change(0, 0, SizeSlot(2), 5),))
 LOST = State(Slots(PROTOCOL), 1, frozenset())
