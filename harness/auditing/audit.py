@@ -17,10 +17,9 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, RUN_UNFLUSHED, WATCH, Operation
-from postcrash.reports.tables.applications import AuditCell
-from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
+from postcrash.store.table_rows import AuditCell, SynchronyAnswer, SynchronyCell
 from postcrash.targets import Target
 
 

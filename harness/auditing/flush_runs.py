@@ -14,7 +14,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
 from postcrash.model import Verdict
 from postcrash.model.argument import FLUSHES_MAX
-from postcrash.reports.tables.applications import AuditCell
+from postcrash.store.table_rows import AuditCell
 from postcrash.targets import Target
 
 

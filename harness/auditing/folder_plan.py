@@ -7,6 +7,7 @@ from typing import Any
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.model import Workload
 from postcrash.targets import Target
@@ -35,18 +36,5 @@ def folder_plan(
     target = target.with_inodes(inodes)
     recoveries = tuple(replace(each, bytes=True) for each in tree_recoveries(target, how.recovery))
     session.require(target, recoveries)
-    beside = (judge for judge in judges_named(BESIDE) if any(map(judge.wants, recoveries)))
-    return Plan(
-        target=target,
-        base=session.base(target),
-        kernel=session.kernel.label,
-        guest=session.guest(),
-        built=session.build(),
-        workload=workload,
-        judges=(*judges, *beside),
-        recoveries=recoveries,
-        how=how,
-        findings_max=FINDINGS_MAX,
-        is_asked_on=False,
-        about=about,
-    )
+    plan = make_plan(session, target, (*judges, *judges_named(BESIDE)), recoveries, how)
+    return replace(plan, workload=workload, findings_max=FINDINGS_MAX, is_asked_on=False, about=about)

@@ -22,7 +22,6 @@ from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
-from postcrash.reports.explanation.explanation import explain
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.store.records import Finding, recording_id, state_id
@@ -214,4 +213,4 @@ class Confirmation:
             compared=self._compared_by(judge),
             reference_outcome=reference,
         )
-        return replace(finding, explanation=explain(finding, place.recording, place.base))
+        return replace(finding, explanation=plan.explainer.explain(finding, place.recording, place.base))

@@ -12,7 +12,6 @@ from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict, Workload
 from postcrash.model.operation import PROGRAMS
-from postcrash.reports.explanation.explanation import explain
 from postcrash.store.consoles import Casualty, console_file
 from postcrash.store.records import Finding, recording_id
 
@@ -112,4 +111,6 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
         built=plan.built,
         explanation=None,
     )
-    return replace(finding, explanation=explain(finding, recorded, plan.base.path)) if known else finding
+    if not known:
+        return finding
+    return replace(finding, explanation=plan.explainer.explain(finding, recorded, plan.base.path))

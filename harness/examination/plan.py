@@ -2,16 +2,33 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
+from postcrash._core import Recording
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.store.explanation_data import Explanation
 from postcrash.store.kernel_build import KernelBuild
-from postcrash.store.records import finding_id
+from postcrash.store.records import Finding, finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target
+
+
+class Explainer(Protocol):
+    """Knows what blocks of file systems are. `postcrash.reports.explanation.explanation` is one."""
+
+    @property
+    def explain(self) -> Callable[[Finding, Recording, Path], Explanation]:
+        """Explains a finding by its recording and the base image that this was made on."""
+        ...
+
+    @property
+    def block_kind(self) -> Callable[[bytes, Workload], str]:
+        """Says what a written block is: `data` of the workload, or the name of a structure."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,8 @@ class Plan:
     about: Mapping[str, Any] = field(default_factory=dict)
     """What else the recording says of itself: what is needed to ask the judges again."""
     built: KernelBuild | None = None
+    explainer: Explainer = field(kw_only=True, repr=False, compare=False)
+    """What explains the findings."""
 
     def key(self, tool: str) -> str:
         """The plan's key. Plans that must come to the same result with the same `tool` have the same key."""

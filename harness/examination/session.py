@@ -12,6 +12,7 @@ from postcrash.checkers import CHECKERS, PRACTICE, recovery
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.plan import Explainer
 from postcrash.harness.examination.recording import CrashDisk
 from postcrash.harness.examination.recording_metadata import recorded_target
 from postcrash.harness.files.digest import content_digest
@@ -76,6 +77,8 @@ class Session:
     engine: str = "auto"
     kernel_name: str | None = None
     virtual_time: bool = False
+    explainer: Explainer | None = None
+    """What explains findings. A session that makes no plans needs none."""
     _own: list[Target] = field(default_factory=list)
     """Targets that are not in the catalogue."""
     _roots: dict[tuple[Kernel, tuple[Target, ...]], Path] = field(default_factory=dict)

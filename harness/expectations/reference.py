@@ -13,7 +13,7 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
 from postcrash.harness.examination.recording_metadata import recorded_base
 from postcrash.harness.examination.session import Session, settings_for
@@ -90,7 +90,7 @@ def reference_named(
         )
     session.require_programs(other, kernel, kinds)
     how = replace(how, recorder=_recorder_of_both(session, name, kernel, how.recorder))
-    plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
+    plan = make_plan(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
     return Reference(name, plan, settings_for(kernel, session.root_of(kernel)), session.store)
 
 

@@ -9,7 +9,7 @@ from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
@@ -17,8 +17,8 @@ from postcrash.harness.expectations.known_objections import KnownObjections, pag
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Verdict, Workload, worst
-from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, Result
 from postcrash.store.records import Finding
+from postcrash.store.table_rows import CorpusColumn, CorpusObjection, Result
 from postcrash.targets import TARGETS, RecoveryKind, Target
 
 FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
@@ -138,7 +138,7 @@ def _plans(
 ) -> list[Plan]:
     workloads = {workload.name: workload.with_tail(checkpoint=checkpoint) for workload, _ in pairs}
     outlines = {
-        target.name: outline(
+        target.name: make_plan(
             *(session, target, question.expected.judges(target, question.how.model)),
             *(_recoveries(target, question), question.how, kernel),
         )

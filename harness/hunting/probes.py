@@ -8,7 +8,7 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, WALK, Judge, recoveries_for
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.store.records import Finding
@@ -64,7 +64,7 @@ def plans_for(
         wanted, exploration = asked[probe]
         recoveries = recoveries_for(judges, target, how.recovery, wanted)
         session.require(target, recoveries)
-        plans[probe] = outline(session, target, judges, recoveries, exploration)
+        plans[probe] = make_plan(session, target, judges, recoveries, exploration)
     return plans
 
 

@@ -99,7 +99,8 @@ class RandomHunt(Hunt[RandomSelection]):
     def _done(self, done: FinishedPlan) -> None:
         new = set()
         if not isinstance(done.result, OperationFailedError) and done.result.recording:
-            new = features(Recording(done.recording), done.plan.workload, done.result) - self._seen
+            plan, recording = done.plan, Recording(done.recording)
+            new = features(recording, plan.workload, done.result, plan.explainer.block_kind) - self._seen
         draft = self._drafts[done.number]
         self._learn(done.number, draft, new)
         self._log.append({"number": done.number, "draft": draft.to_json(), "new": sorted(new)})

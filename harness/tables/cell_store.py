@@ -19,7 +19,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.store_file import KeptFile
-from postcrash.reports.tables.needs import NeedsCell
+from postcrash.store.table_rows import NeedsCell
 from postcrash.targets import Target
 
 CELLS = "needs.json"

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.judges import tree_recoveries
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, labels_of
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans, weaker_questions
-from postcrash.reports.tables.matrix import Column
 from postcrash.store.records import Finding
+from postcrash.store.table_rows import Column
 from postcrash.targets import Target
 
 
@@ -31,21 +32,22 @@ class KernelQuestions:
 
 
 def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> KernelQuestions:
-    """Find a kernel for each target. `question` has everything but the targets and the kernel. Raises HarnessError."""
+    """Find a kernel for each target. `question` has everything but the outlines. Raises HarnessError."""
     kernels = kernels_for(session, name, targets)
     questions = {
         kernel: replace(
             question,
-            kernel=kernel.label,
-            guest=session.guest(kernel),
-            built=session.build(kernel),
-            targets=[(target, session.base(target, kernel)) for target in targets if kernels[target] == kernel],
+            outlines=[
+                make_plan(session, target, (), tree_recoveries(target, question.how.recovery), question.how, kernel)
+                for target in targets
+                if kernels[target] == kernel
+            ],
         )
         for kernel in dict.fromkeys(filter(None, kernels.values()))
     }
     for kernel, each in questions.items():
-        for target, _ in each.targets:
-            session.require_programs(target, kernel, tree_recoveries(target, question.how.recovery))
+        for outline in each.outlines:
+            session.require_programs(outline.target, kernel, outline.recoveries)
     return KernelQuestions(name, tuple(targets), questions, next(session.kernels_called(name)))
 
 
@@ -81,7 +83,7 @@ def answer(
         )
         for kernel, each in asked.questions.items()
     ]
-    run = {target for question in asked.questions.values() for target, _ in question.targets}
+    run = {outline.target for each in asked.questions.values() for outline in each.outlines}
     absent = {target: why_unsuitable(asked.preferred, target) or "" for target in asked.targets if target not in run}
     cells = [cell for each in answers for cell in each.cells]
     cells += absent_cells(absent, question.properties, asked.preferred.label, question.how.model)

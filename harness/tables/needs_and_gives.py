@@ -12,7 +12,7 @@ from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.matrix import answer, ask
 from postcrash.model import Verdict
 from postcrash.properties import property_named
-from postcrash.reports.tables.needs import NeedsCell
+from postcrash.store.table_rows import NeedsCell
 from postcrash.targets import Target
 
 
@@ -41,7 +41,7 @@ def question_of(protocol: Protocol, how: Exploration) -> Question:
     """What has to be known of a target: properties that say something of the application's calls, or are promised."""
     implications = implications_of(protocol)
     names = [*promised_to(protocol), *(each.name for each in ASSUMPTIONS if implications[each.name])]
-    return Question((), tuple(map(property_named, dict.fromkeys(names))), kernel="", guest="", how=how)
+    return Question(tuple(map(property_named, dict.fromkeys(names))), how)
 
 
 def plans_of(session: Session, target: Target, question: Question) -> int:

@@ -3,40 +3,13 @@
 import datetime
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from postcrash.model import Verdict
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.store.table_rows import AuditCell
 
 LEGEND = f"✓ every promise is kept, ✗ one is broken, ? undecided, {NOT_ASKED} not asked"
-
-
-@dataclass(frozen=True, slots=True)
-class AuditCell:
-    """What an application comes to on a target, over all disks.
-
-    states, total  crash states that were judged, and all that there are, of all instants
-    folders        different folders, with what had been acknowledged, that the check was asked about
-    recordings     so many were made, on all disks together
-    ways           so many of these differ by more than contents
-    unseen         the share of runs that differ from all of these is at most this, with a confidence of 95%
-    said           what the check says, or why it is undecided; empty if it holds
-    finding        id of the finding that shows it; empty if there is none
-    """
-
-    application: str
-    target: str
-    verdict: Verdict
-    states: int
-    total: int
-    recoveries: int
-    folders: int
-    recordings: int
-    ways: int
-    said: str
-    finding: str
-    unseen: float = 1.0
 
 
 def applications_markdown(

@@ -10,12 +10,10 @@ from postcrash.properties.adversary import MARKS
 from postcrash.properties.promises import Standing, standing_text
 from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import NOT_THERE
 
 DIFFERS_MARK = "†"
 """Marks a verdict that is not the published one."""
-
-NOT_THERE = "–"
-"""Stands in place of a verdict."""
 
 UNPROMISED_MARK = "°"
 """Marks a verdict about something that nobody promised."""

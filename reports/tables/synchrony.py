@@ -1,40 +1,12 @@
 """The table of external synchrony: file systems down, programs across, and whether what each says is true."""
 
 import datetime
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from postcrash.model import Verdict
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.tables.table import NOT_ASKED
-
-
-@dataclass(frozen=True, slots=True)
-class SynchronyAnswer:
-    """What one judge says of a program on a target, over all disks.
-
-    why      what is wrong, or why it is undecided; empty if it holds
-    finding  id of the finding that shows it; empty if there is none
-    """
-
-    verdict: Verdict
-    why: str
-    finding: str
-
-
-@dataclass(frozen=True, slots=True)
-class SynchronyCell:
-    """What a program comes to on a target. `answers` are by the names of the judges, with equal names in all cells.
-
-    states, total  crash states that were judged, and all that there are, of all instants
-    """
-
-    program: str
-    target: str
-    answers: Mapping[str, SynchronyAnswer]
-    states: int
-    total: int
-    recoveries: int
+from postcrash.store.table_rows import SynchronyCell
 
 
 def synchrony_markdown(

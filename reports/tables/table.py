@@ -13,7 +13,6 @@ from postcrash.model.text import visible
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.tables.grid import (
     CERTIFICATE_HEADINGS,
-    NOT_THERE,
     UNPROMISED_LEGEND,
     Grid,
     adversary_legend,
@@ -35,6 +34,7 @@ from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix, MatrixPlace
 from postcrash.reports.tables.matrix import LEGEND as MATRIX_LEGEND
 from postcrash.store.json_codec import Json
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import NOT_THERE
 
 LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there; {UNPROMISED_LEGEND}"
 WIDTH_MAX = 1000

@@ -28,6 +28,7 @@ from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
+from postcrash.reports.explanation import explanation
 from postcrash.store.consoles import console_file
 from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
@@ -55,6 +56,7 @@ def plan_for(workload: Workload) -> Plan:
         judges=tuple(map(CheckerJudge, (checker for checker in CHECKERS if checker.name in ("mounts", "durability")))),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(),
+        explainer=explanation,
     )
 
 

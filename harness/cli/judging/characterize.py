@@ -117,8 +117,7 @@ def characterize(
         adversary = min(adversary, BY_WORKLOAD[-1])
     if contract is not None:
         _require_all_for_contract(session, adversary)
-    chosen_properties = _properties(properties)
-    question = Question(targets=(), properties=chosen_properties, kernel="", guest="", how=how, adversary=adversary)
+    question = Question(_properties(properties), how, adversary)
     chosen = targets_named(session, targets) or list(TABLE_TARGETS)
     asked = [ask(session, name, chosen, question) for name in kernel_names(session.kernel_name)]
     labels = labels_in(asked)

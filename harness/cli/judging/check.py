@@ -8,7 +8,6 @@ from rich.console import Console
 
 from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.findings.minimize import minimized, print_minimized, to_json
-from postcrash.harness.cli.judging.single_workload import check_plan
 from postcrash.harness.cli.options import (
     expect_option,
     exploration_options,
@@ -25,6 +24,7 @@ from postcrash.harness.examination.coverage import coverage, states_text, within
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.repair import said_repair
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.examination.session import Session
@@ -112,7 +112,7 @@ def check(
         raise UsageError(f"--judge names who judges, and so does --expect {expected.name}: give one of them")
     with opened(session, expected, target, how) as expected:
         chosen = _judges(judges, expected, target, how)
-        plan = check_plan(session, target, workload, chosen, how)
+        plan = plan_check(session, target, workload, chosen, how)
         with TerminalProgress(1) as progress:
             (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
         if result.unsupported:

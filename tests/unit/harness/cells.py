@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.applications import AuditCell
+from postcrash.store.table_rows import AuditCell
 
 
 def audit_cell(verdict: Verdict = Verdict.HOLDS, **changed: Any) -> AuditCell:

@@ -3,7 +3,8 @@
 import datetime
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.applications import AuditCell, applications_markdown
+from postcrash.reports.tables.applications import applications_markdown
+from postcrash.store.table_rows import AuditCell
 
 
 def cell(application: str, target: str, verdict: Verdict, said: str = "", finding: str = "") -> AuditCell:

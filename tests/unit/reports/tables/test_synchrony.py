@@ -3,7 +3,8 @@
 import datetime
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.synchrony import SynchronyAnswer, SynchronyCell, synchrony_markdown
+from postcrash.reports.tables.synchrony import synchrony_markdown
+from postcrash.store.table_rows import SynchronyAnswer, SynchronyCell
 
 
 def cell(program: str, target: str, durability: SynchronyAnswer, order: SynchronyAnswer) -> SynchronyCell:
