@@ -3,6 +3,7 @@
 import hashlib
 import queue
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,10 +28,14 @@ from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.store.json_codec import Json
+from postcrash.store.records import Finding
 from postcrash.store.store import Store, StoreError
 
 _LAST_OPINION_S = 5.0
 """Once a campaign has ended, a judge may take this long to come to an opinion."""
+UNFLUSHED_MAX = 256
+UNFLUSHED_SECONDS = 2.0
+"""Rows are put into the store together: at most this many, and after at most this many seconds."""
 AHEAD = 8
 """The number of plans queued for each machine, so that no machine is idle while results are put into the store."""
 
@@ -114,11 +119,12 @@ def run_campaign(
     workload with an operation that fails is undecided and does not end the campaign. What is not finished when the
     monotonic clock reaches `until` is undecided, too.
     """
+    kept = ResultStore(store, fresh=fresh)
     results: dict[int, Examination] = {}
     lacking: dict[int, OperationFailedError] = {}
     todo: list[tuple[int, Plan]] = []
     for i, plan in enumerate(plans):
-        known = None if fresh else _known(plan, store)
+        known = kept.examination(plan)
         if known is None:
             todo.append((i, plan))
         else:
@@ -126,7 +132,7 @@ def run_campaign(
             progress.finished(plan, known)
     for done in examine_all(_batches(todo, until), crew, store.scratch, progress, until):
         if not isinstance(done.result, OperationFailedError):
-            keep(done, store)
+            kept.keep(done)
             results[done.number] = done.result
         elif done.result.is_unsupported:
             lacking[done.number] = done.result
@@ -165,22 +171,18 @@ def run_plan(
     plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool
 ) -> Examination:
     """Examine one plan as `run_campaign` does. `machine` is called only if the store has no result."""
-    examination = None if fresh else _known(plan, store)
+    kept = ResultStore(store, fresh=fresh)
+    examination = kept.examination(plan)
     if examination is None:
         recording = store.scratch()
         examination = _examine(plan, machine(), recording, progress)
         done = FinishedPlan(0, plan, recording, examination)
         try:
-            keep(done, store)
+            kept.keep(done)
         finally:
             done.remove()
     progress.finished(plan, examination)
     return examination
-
-
-def _known(plan: Plan, store: Store) -> Examination | None:
-    known = store.get_run(plan.key(tool_digest()))
-    return None if known is None else examination_in(known, store)
 
 
 def examination_in(run: Json, store: Store) -> Examination:
@@ -207,29 +209,69 @@ class FinishedPlan:
             path.unlink(missing_ok=True)
 
 
-def keep(done: FinishedPlan, store: Store) -> None:
-    """Put a plan and all that was found into the store. Without a recording nothing is kept, so a later run retries."""
-    assert not isinstance(done.result, OperationFailedError)
-    if not done.result.recording:
-        return
-    keep_recordings(done, store)
-    keep_consoles(done, store)
-    store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
+class ResultStore:
+    """The results of plans in a store: looked up before a plan is run, and kept afterwards.
 
+    kind   begins the keys. Runs that keep other parts of a result than campaigns do have keys of their own
+    fresh  nothing is looked up
+    """
 
-def keep_recordings(done: FinishedPlan, store: Store) -> None:
-    """Put a plan's recordings and base image into the store."""
-    assert not isinstance(done.result, OperationFailedError)
-    store.keep_base(done.plan.base.path, done.plan.base.id)
-    for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
-        store.adopt_recording(path, id)
+    def __init__(self, store: Store, kind: str = "", *, fresh: bool = False) -> None:
+        self.store, self._kind, self._fresh = store, kind, fresh
+        self._rows: dict[str, Json] = {}
+        self._findings: list[Finding] = []
+        self._flushed = time.monotonic()
 
+    def key(self, plan: Plan) -> str:
+        """The key of the plan's result."""
+        return f"{self._kind} {plan.key(tool_digest())}".lstrip()
 
-def keep_consoles(done: FinishedPlan, store: Store) -> None:
-    """Put the consoles of the guests that a plan lost into the store. The plan's notes name these consoles."""
-    assert not isinstance(done.result, OperationFailedError)
-    for lost in done.result.casualties:
-        store.keep_console(lost)
+    def row(self, key: str) -> Json | None:
+        """What is kept under the key, if anything is."""
+        return None if self._fresh else self.store.get_run(key)
+
+    def examination(self, plan: Plan) -> Examination | None:
+        """The plan's result, if it is kept. Raises `StoreError` if it is damaged."""
+        row = self.row(self.key(plan))
+        return None if row is None else examination_in(row, self.store)
+
+    def keep(self, done: "FinishedPlan") -> None:
+        """Keep all that was found, at once. Without a recording nothing is kept, so that a later run tries again."""
+        if isinstance(done.result, Examination) and done.result.recording:
+            self.keep_recordings(done)
+            self.keep_consoles(done)
+            self.put(self.key(done.plan), done.result.to_json(), done.result.findings)
+            self.flush()
+
+    def keep_recordings(self, done: "FinishedPlan") -> None:
+        """Keep a plan's recordings and base image."""
+        assert isinstance(done.result, Examination)
+        self.store.keep_base(done.plan.base.path, done.plan.base.id)
+        for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
+            self.store.adopt_recording(path, id)
+
+    def keep_consoles(self, done: "FinishedPlan") -> None:
+        """Keep the consoles of the guests that a plan lost. The plan's notes name these consoles."""
+        assert isinstance(done.result, Examination)
+        for lost in done.result.lost_guests:
+            self.store.keep_console(lost)
+
+    def put(self, key: str, row: Json, findings: Iterable[Finding] = ()) -> None:
+        """Have a row and its findings kept by the next flush."""
+        self._rows[key] = row
+        self._findings += findings
+
+    @property
+    def is_flush_due(self) -> bool:
+        """Whether there are many rows, or the last flush was some time ago."""
+        return len(self._rows) >= UNFLUSHED_MAX or time.monotonic() - self._flushed > UNFLUSHED_SECONDS
+
+    def flush(self) -> None:
+        """Write rows and findings into the store, all of them or nothing."""
+        if self._rows:
+            self.store.put_runs(self._rows, findings=self._findings)
+        self._rows, self._findings = {}, []
+        self._flushed = time.monotonic()
 
 
 Batch = Sequence[tuple[int, Plan]]

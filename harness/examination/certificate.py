@@ -66,16 +66,16 @@ class Certificate(Message):
 
     def to_wire(self) -> Json:
         """For the store."""
-        told = {
+        row = {
             **{"recover": self.recover.to_wire(), "index": self.index, "instants": to_plain(self.instants)},
             **{"states": str(self.states), "covered": str(self.covered)},
             **{"recoveries": self.recoveries, "remembered": self.remembered},
             **{"left_out": self.left_out, "reached": to_plain(self.reached)},
         }
         if self.within is not None:
-            return {**told, "within": to_plain(self.within)}
+            return {**row, "within": to_plain(self.within)}
         outcomes = [{"observation": each.observation, "states": str(each.states)} for each in self.outcomes]
-        return {**told, "executions": self.executions, "outcomes": outcomes}
+        return {**row, "executions": self.executions, "outcomes": outcomes}
 
 
 def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
@@ -91,25 +91,25 @@ def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
     def shortened(tree: list[Any]) -> list[Any]:
         if id(tree) in known:
             return known[id(tree)]
-        told, known[id(tree)] = [], []
+        entries, known[id(tree)] = [], []
         for entry in tree:
             digest = hashlib.sha256(json.dumps(entry).encode()).digest()
-            told.append(numbers.get(digest, entry))
+            entries.append(numbers.get(digest, entry))
             known[id(tree)].append(numbers.setdefault(digest, len(numbers)))
-        return told
+        return entries
 
     return [_with_trees(certificate, shortened).to_wire() for certificate in certificates]
 
 
-def certificates_of(told: Iterable[object]) -> list[Certificate]:
-    """The certificates that `certificates_to_wire` told. Raises `StoreError` if they are damaged."""
+def certificates_of(rows: Iterable[object]) -> list[Certificate]:
+    """The certificates that `certificates_to_wire` gave. Raises `StoreError` if they are damaged."""
     entries: list[Any] = []
 
     def whole(tree: list[Any]) -> list[Any]:
         return [entries[entry] if isinstance(entry, int) else _added(entry, entries) for entry in tree]
 
     try:
-        return [_with_trees(Certificate.from_wire(wire), whole) for wire in told]
+        return [_with_trees(Certificate.from_wire(wire), whole) for wire in rows]
     except (WireError, IndexError) as error:
         raise StoreError(f"damaged: a run is not what was put there: {error}") from error
 

@@ -71,7 +71,7 @@ def examine(
         result = _explored(machine, replace(plan, workload=ran), source, progress, opinions)
     for lost in machine.take_lost():
         count_in(result, workload, lost)
-    result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]
+    result.lost_guests += [finding.casualty for finding in result.findings if finding.casualty is not None]
     return result
 
 
@@ -103,8 +103,8 @@ def _explored(
 def _stops(plan: Plan) -> Iterator[int | None]:
     """The numbers of recoveries after which an exploration may stop, ascending. The last one is its whole budget."""
     whole = plan.how.budget.recoveries
-    asked = {number for number in (plan.glance, plan.enough) if number is not None}
-    yield from sorted(number for number in asked if whole is None or number < whole)
+    stops = {number for number in (plan.glance, plan.enough) if number is not None}
+    yield from sorted(number for number in stops if whole is None or number < whole)
     yield whole
 
 
@@ -158,9 +158,9 @@ class _Examiner:
         confirmation = Confirmation(self._machine, plan, self._source, self._place, self._result, self._opinions)
         for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
             confirmation.confirm(name)
-        if casualties := self._result.rulings.get(CASUALTY_JUDGE):
-            casualties = self._result.rulings[CASUALTY_JUDGE] = compared(plan, casualties, None)
-            for message, witness in casualties.simplest_first():
+        if ruling := self._result.rulings.get(CASUALTY_JUDGE):
+            ruling = self._result.rulings[CASUALTY_JUDGE] = compared(plan, ruling, None)
+            for message, witness in ruling.simplest_first():
                 self._result.findings.append(confirmation.finding(CASUALTY_JUDGE, message, witness, self._place))
         return self._result
 
@@ -182,7 +182,7 @@ class _Examiner:
                 self._progress(before + recoveries)
             case LostGuest(interval, choices):
                 state = state_id(self._result.recording, interval, choices)
-                self._result.casualties.append(event.casualty)
+                self._result.lost_guests.append(event.casualty)
                 self._result.notes.append(note(f"in the recovery of crash state {state}", event.casualty))
             case Nondeterministic(interval, first=first, second=second):
                 reason = f"crash interval {interval}: two recoveries of one crash state differ"
@@ -190,9 +190,9 @@ class _Examiner:
                 self._result.undecided(reason)
                 self._result.varying.append(reason)
 
-    def _interval(self, told: IntervalReport, recover: RecoveryKind) -> None:
-        shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in told.outcomes)
-        report, crashed = replace(told, outcomes=tuple(shared)), FirstCrash.of(told)
+    def _interval(self, raw: IntervalReport, recover: RecoveryKind) -> None:
+        shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in raw.outcomes)
+        report, crashed = replace(raw, outcomes=tuple(shared)), FirstCrash.of(raw)
         self._result.count(report)
         self._extents[-1].add(report)
         self._result.certificates.append(Certificate.of(report, recover))

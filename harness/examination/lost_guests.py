@@ -30,8 +30,8 @@ def doing(workload: Workload, lost: LostAtWork) -> str:
     if lost.during != "run":
         return _RECOVERIES[lost.during]
     started, returned = lost.started, lost.returned
-    recorded = range(len(workload.setup), len(workload.operations))
-    program = next((number for number in recorded if workload.operations[number].word in PROGRAMS), None)
+    measured = range(len(workload.setup), len(workload.operations))
+    program = next((number for number in measured if workload.operations[number].word in PROGRAMS), None)
     if program is not None and started > program + 1:  # how often it had said something is not known
         return f"in '{workload.operations[program]}', or after it"
     if started > returned:
@@ -48,7 +48,7 @@ def doing(workload: Workload, lost: LostAtWork) -> str:
 
 def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
     """Note a guest that was lost while the workload ran, and have its console kept."""
-    result.casualties.append(lost.casualty)
+    result.lost_guests.append(lost.casualty)
     result.notes.append(note(doing(workload, lost), lost.casualty))
 
 
@@ -60,10 +60,10 @@ def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
     """
     where = doing(plan.workload, lost)
     message = f"{where}: {lost.what}"
-    recorded = Recording(recording)
-    finding = _finding(plan, recorded, lost, message)
+    contents = Recording(recording)
+    finding = _finding(plan, contents, lost, message)
     result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel, plan.guest)
-    result.device = Provenance.of(recorded).device
+    result.device = Provenance.of(contents).device
     reason = f"the workload did not come to its end: {message}"
     names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
     result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
@@ -83,9 +83,9 @@ def compared(plan: Plan, ruling: Ruling, lost: LostAtWork | None) -> Ruling:
     return Ruling(Verdict.UNDECIDED, relevant=True, reason=reason, unknown=[reason]) if reason else ruling
 
 
-def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) -> Finding:
+def _finding(plan: Plan, contents: Recording, lost: LostAtWork, message: str) -> Finding:
     # There is no crash interval before the set-up is durable. The last interval ends where the recording ends.
-    known = intervals(recorded, plan.base.path, plan.how.model)
+    known = intervals(contents, plan.base.path, plan.how.model)
     finding = Finding(
         id=plan.finding_id(CASUALTY_JUDGE, message, None, within_recovery=False),
         checker=CASUALTY_JUDGE,
@@ -95,7 +95,7 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
         model=plan.how.model,
         workload_name=plan.workload.name,
         workload_text=plan.workload.to_text(),
-        recording=recording_id(recorded.digest),
+        recording=recording_id(contents.digest),
         base=plan.base.id,
         state="",
         interval=max(len(known) - 1, 0),
@@ -113,4 +113,4 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
     )
     if not known:
         return finding
-    return replace(finding, explanation=plan.explainer.explain(finding, recorded, plan.base.path))
+    return replace(finding, explanation=plan.explainer.explain(finding, contents, plan.base.path))

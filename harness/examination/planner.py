@@ -78,7 +78,7 @@ def plan_again(
     finding: Finding,
     target: Target,
     base: BaseImage,
-    recorded: Provenance,
+    provenance: Provenance,
     *,
     kernel: str,
     guest: str,
@@ -113,8 +113,8 @@ def plan_again(
             finding.model,
             Budget(recoveries_max, seconds=None),  # so that every run comes to the same minimum
             depth=1 if state_below(finding) is None else 2,
-            held=recorded.held,
-            recorder=recorded.recorder_again,
+            held=provenance.held,
+            recorder=provenance.recorder_again,
         ),
         explainer=explainer,
     )

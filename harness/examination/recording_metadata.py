@@ -66,12 +66,12 @@ def target_of_recording(store: Store, recording: str) -> Target | None:
         return None
 
 
-def described_target(recorded: Json, id: str) -> Target | None:
+def described_target(metadata: Json, id: str) -> Target | None:
     """The target that the metadata of a recording describe, None if they do not. Raises UsageError, which has `id`."""
-    if _FIELDS not in recorded:
+    if _FIELDS not in metadata:
         return None
     try:
-        return target_of(recorded[_FIELDS], f"the recording of {id}")
+        return target_of(metadata[_FIELDS], f"the recording of {id}")
     except TargetFileError as error:
         raise UsageError(str(error)) from None
 

@@ -213,7 +213,7 @@ class Examination:
     """Whether crash states were left out because there was a violation (`Plan.enough`)."""
     varying: list[str] = field(default_factory=list)
     """Why a later examination of the same plan is uncertain: two recoveries of one crash state differed."""
-    casualties: list[Casualty] = field(default_factory=list)
+    lost_guests: list[Casualty] = field(default_factory=list)
     """Guests that were lost, whose consoles are to be kept. The store has them elsewhere."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
     """Recordings of recoveries, by their id. The crash of a finding comes within each of them."""
@@ -235,7 +235,7 @@ class Examination:
 
         What a judge objected to then, and does not now, stays violated: the recovery varies.
         """
-        self.casualties[:0] = first.casualties
+        self.lost_guests[:0] = first.lost_guests
         self.notes[:0] = first.notes
         for reason in first.varying:
             self.undecided(reason)

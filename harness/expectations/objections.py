@@ -22,7 +22,7 @@ class PracticeObjection:
     rule: str
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In one line."""
         return f"{self.judge}: {self.message}; {self.rule}"
 

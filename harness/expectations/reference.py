@@ -98,8 +98,8 @@ def _kernel_compared(session: Session, name: str, target: Target, compared: Comp
     if compared is not None:
         same = session.same_kernel(compared.kernel, compared.guest, compared.built)
         if same is None:
-            told = f"{compared.kernel} ({compared.built.told})" if compared.built else compared.kernel
-            raise UsageError(f"the kernel {name} with which it was compared is not here any more: {told}")
+            description = f"{compared.kernel} ({compared.built.told})" if compared.built else compared.kernel
+            raise UsageError(f"the kernel {name} with which it was compared is not here any more: {description}")
         return same
     found = session.kernel_for(name, target)
     if found is None:
@@ -114,12 +114,12 @@ def _target_compared(session: Session, name: str, compared: ComparedWith | None)
     return target
 
 
-def _recorder_of_both(session: Session, name: str, kernel: Kernel, asked: str) -> str:
+def _recorder_of_both(session: Session, name: str, kernel: Kernel, requested: str) -> str:
     """The recorder for the session's kernel and for `kernel`, which `name` stands for."""
-    if asked == DM_LOG_WRITES and lacks_log_writes(kernel):
+    if requested == DM_LOG_WRITES and lacks_log_writes(kernel):
         raise UsageError(f"{name}: {kernel.label} has no {DM_LOG_WRITES}, and both kernels need the same recorder")
-    if asked != AUTO or has_log_writes(session.kernel) == has_log_writes(kernel):
-        return asked
+    if requested != AUTO or has_log_writes(session.kernel) == has_log_writes(kernel):
+        return requested
     _tell_recorder(session.kernel.label, name)
     return CRASH_DISK
 

@@ -60,7 +60,7 @@ class NamedKernels:
     kernels: dict[Target, Kernel | None]
 
 
-def ask(session: Session, name: str | None, question: CorpusQuestion) -> NamedKernels:
+def kernels_of_name(session: Session, name: str | None, question: CorpusQuestion) -> NamedKernels:
     """Find a kernel for each target. Raises HarnessError."""
     kernels = kernels_for(session, name, question.targets)
     for target in question.targets:
@@ -69,9 +69,9 @@ def ask(session: Session, name: str | None, question: CorpusQuestion) -> NamedKe
     return NamedKernels(name or session.kernel.label, kernels)
 
 
-def answer(
+def run_column(
     session: Session,
-    asked: NamedKernels,
+    named: NamedKernels,
     question: CorpusQuestion,
     guests: int | None,
     progress: Progress,
@@ -85,7 +85,7 @@ def answer(
     crash states. What is not finished when the monotonic clock reaches `until` is undecided.
     """
     found: dict[tuple[str, str], Result] = {}
-    for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
+    for kernel in dict.fromkeys(filter(None, named.kernels.values())):
         run = partial(
             run_campaign,
             crew=session.crew(guests, kernel),
@@ -95,7 +95,7 @@ def answer(
             failures=True,
             until=until,
         )
-        pairs = [pair for pair in question.pairs if asked.kernels[pair[1]] == kernel]
+        pairs = [pair for pair in question.pairs if named.kernels[pair[1]] == kernel]
         plans = _plans(session, kernel, pairs, question, checkpoint=True)
         found |= _by_place(plans, run(plans), question)
         still_open = [pair for pair in pairs if found[_place(*pair)].is_open and not pair[0].ends_in_checkpoint]
@@ -103,10 +103,10 @@ def answer(
         for place, result in _by_place(plans, run(plans), question).items():
             found[place] = with_shorter(found[place], result)
     for workload, target in question.pairs:
-        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} cannot run {target.name}")
+        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{named.name} cannot run {target.name}")
         found.setdefault((workload.name, target.name), absent)
-    labels = dict.fromkeys(kernel.label for kernel in asked.kernels.values() if kernel is not None)
-    return CorpusColumn(asked.name, tuple(labels), tuple(found.values()))
+    labels = dict.fromkeys(kernel.label for kernel in named.kernels.values() if kernel is not None)
+    return CorpusColumn(named.name, tuple(labels), tuple(found.values()))
 
 
 def _recoveries(target: Target, question: CorpusQuestion) -> tuple[RecoveryKind, ...]:

@@ -26,7 +26,7 @@ class ListHunt(Hunt[ListSelection]):
     _reached = 0
 
     def _not_run(self) -> int:
-        return self._selection.count - self._reached + len(self._open)
+        return self._selection.count - self._reached + len(self._unfinished)
 
     def _distinct(self) -> Iterator[tuple[int, Workload]]:
         for number, workload in enumerate(self._selection.workloads):

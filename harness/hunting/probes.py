@@ -54,14 +54,14 @@ def plans_for(
     probes: Sequence[Probe],
 ) -> Plans:
     """The plans of a hunt, one for each of `probes`. Raises HarnessError if a program is missing."""
-    asked = {
+    questions = {
         Probe.WALK: (kinds, how),
         Probe.FSCK: (frozenset([FSCK]), how),
         Probe.CRASH: (_WALK_ONLY, replace(how, depth=2)),
     }
     plans = {}
     for probe in probes:
-        wanted, exploration = asked[probe]
+        wanted, exploration = questions[probe]
         recoveries = recoveries_for(judges, target, how.recovery, wanted)
         session.require(target, recoveries)
         plans[probe] = make_plan(session, target, judges, recoveries, exploration)

@@ -55,7 +55,7 @@ class SpaceHunt(FirstLookHunt[Selection]):
     _reached = 0
 
     def _not_run(self) -> int:
-        return len(self._selection.numbers()) - self._reached + len(self._open)
+        return len(self._selection.numbers()) - self._reached + len(self._unfinished)
 
     def _distinct(self) -> Iterator[tuple[int, Workload]]:
         """Those of this shard, of the workloads that are left if equal and alike ones of all shards are left out.

@@ -164,12 +164,12 @@ def _cell(
     results = [result for _, result in ran]
     rulings = [result.rulings[name] for result in results]
     verdict = worst(ruling.verdict for ruling in rulings)
-    asked = [plan for plan, result in ran if result.rulings[name].relevant]
-    relevant, asked_on = len({plan.workload for plan in asked}), {plan.how.held for plan in asked}
+    tested = [plan for plan, result in ran if result.rulings[name].relevant]
+    relevant, disks_tested = len({plan.workload for plan in tested}), {plan.how.held for plan in tested}
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
-    elif verdict is Verdict.HOLDS and asked_on != {plan.how.held for plan, _ in examined}:
+    elif verdict is Verdict.HOLDS and disks_tested != {plan.how.held for plan, _ in examined}:
         verdict, reason = Verdict.UNDECIDED, "no crash state of one of the disks put the question"
     elif verdict is Verdict.HOLDS and (never := why_never(name, model)):
         verdict, reason = Verdict.UNDECIDED, never

@@ -9,7 +9,7 @@ from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
 from postcrash.harness.tables.characterize import Question
-from postcrash.harness.tables.matrix import answer, ask
+from postcrash.harness.tables.matrix import questions_by_kernel, run_column
 from postcrash.model import Verdict
 from postcrash.properties import property_named
 from postcrash.store.table_rows import NeedsCell
@@ -46,7 +46,7 @@ def question_of(protocol: Protocol, how: Exploration) -> Question:
 
 def plans_of(session: Session, target: Target, question: Question) -> int:
     """How many workloads tell what a target gives."""
-    return ask(session, session.kernel_name, [target], question).plans
+    return questions_by_kernel(session, session.kernel_name, [target], question).plans
 
 
 def gives(
@@ -59,21 +59,21 @@ def gives(
     fresh: bool = False,
 ) -> frozenset[str]:
     """The properties that hold on both disks on which a target is audited. If `fresh`, they are all measured now."""
-    asked = ask(session, session.kernel_name, [target], question)
-    column, _ = answer(session, asked, question, guests, progress, fresh=fresh)
+    needs = questions_by_kernel(session, session.kernel_name, [target], question)
+    column, _ = run_column(session, needs, question, guests, progress, fresh=fresh)
     return frozenset(cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS)
 
 
-def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, limits: SearchLimits) -> NeedsCell:
+def compare(needs: ApplicationNeeds, given: frozenset[str], real: Audit, limits: SearchLimits) -> NeedsCell:
     """The cell of an application and a target."""
-    modelled, because, lacking, folders = _modelled(asked, given, limits)
+    modelled, because, lacking, folders = _modelled(needs, given, limits)
     cell = real.cell
     if real.verdict is Verdict.VIOLATED and modelled is not Verdict.VIOLATED:
         because = f"{cell.said} ({because or 'its properties do not show it'})"
     elif real.verdict is not Verdict.HOLDS:
         because = cell.said
     return NeedsCell(
-        application=asked.application.name,
+        application=needs.application.name,
         target=real.target.name,
         real=real.verdict,
         modelled=modelled,
@@ -93,13 +93,13 @@ def lacking_of(protocol: Protocol, given: frozenset[str]) -> str:
 
 
 def _modelled(
-    asked: ApplicationNeeds, given: frozenset[str], limits: SearchLimits
+    needs: ApplicationNeeds, given: frozenset[str], limits: SearchLimits
 ) -> tuple[Verdict, str, tuple[str, ...], int]:
     """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
-    if lacking := lacking_of(asked.protocol, given):
+    if lacking := lacking_of(needs.protocol, given):
         return Verdict.UNDECIDED, lacking, (), 0
-    before = asked.folders
-    found = asked.under(given & {each.name for each in ASSUMPTIONS}, limits)
+    before = needs.folders
+    found = needs.under(given & {each.name for each in ASSUMPTIONS}, limits)
     if isinstance(found, EnoughSet):
         return (Verdict.HOLDS if found.is_complete else Verdict.UNDECIDED), "", (), found.folders
-    return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), asked.folders - before
+    return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), needs.folders - before

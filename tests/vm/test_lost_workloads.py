@@ -88,7 +88,7 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
     assert finding.casualty is not None
     assert f"[<{address('ext4_sync_file'):08x}>]" in finding.casualty.stacks.splitlines()[1]
     assert "sysrq: Show Blocked State" in (store.folder / console_file(finding.casualty)).read_text()
-    assert all(console_file(lost) in note for lost, note in zip(result.casualties, result.notes, strict=False))
+    assert all(console_file(lost) in note for lost, note in zip(result.lost_guests, result.notes, strict=False))
     assert store.finding(finding.id) == finding
     told = postcrash(tmp_path, "explain", finding.id)
     assert told.returncode == 0, told.stderr
@@ -128,7 +128,7 @@ def test_a_guest_that_is_lost_once_is_a_note(settings: MachineSettings, store: S
     assert (result.verdict, result.findings) == (Verdict.HOLDS, [])
     (note,) = result.notes
     assert note.startswith("in 'sleep 2': the guest's kernel")
-    (lost,) = result.casualties
+    (lost,) = result.lost_guests
     assert console_file(lost) in note and (store.folder / console_file(lost)).is_file()
 
 

@@ -113,7 +113,7 @@ def test_other_file_systems_are_repaired_too(machine: Machine, tmp_path: Path, t
     result = examined(machine, tmp_path, target_named(target), WORKLOADS[0], "repair", ("boots", "never-written"))
     assert result.rulings["boots"].relevant
     assert result.covered == result.states
-    assert not result.casualties
+    assert not result.lost_guests
 
 
 CANARIES = [

@@ -122,12 +122,12 @@ def check(
         smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
         keep_last(session.store, [least.finding.id for _, least in smallest] or [each.id for each in result.findings])
         about = {name: said_of(target, how.model, name) for name in result.rulings}
-        asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
-        on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
+        tested = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
+        on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in tested.items())
         meanings = {name: _meaning(plan, expected, name, ruling) for name, ruling in result.rulings.items()}
-        told = {**_to_json(result, about, meanings), "held": [how.held], "expect": expected.name}
-        told["on_promises"] = on_promises.name.lower()
-        write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
+        document = {**_to_json(result, about, meanings), "held": [how.held], "expect": expected.name}
+        document["on_promises"] = on_promises.name.lower()
+        write_json(json_file, {**document, "minimal": [to_json(*pair) for pair in smallest]})
         if json_file != "-":
             _print(plan, result, expected, session.invocation)
             for pair in smallest:

@@ -269,7 +269,7 @@ def compare_verdicts(result: Examination) -> tuple[Verdict, int]:
 def test_guests_that_an_earlier_workload_lost_are_not_this_workload_s(tmp_path: Path) -> None:
     """The earlier workload had more operations. Its second try was refused, so nobody took its lost guest."""
     result = examined(tmp_path, *WHOLE, stale=[LostAtWork("run", "the guest hangs", "", "", started=9, returned=8)])
-    assert (verdicts(result), result.notes, result.casualties) == ((Verdict.HOLDS, Verdict.HOLDS), [], [])
+    assert (verdicts(result), result.notes, result.lost_guests) == ((Verdict.HOLDS, Verdict.HOLDS), [], [])
 
 
 def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_recovery_is_no_operation(during: str, what: str) -> None:
 def test_a_lost_guest_is_noted_and_its_console_is_to_be_kept() -> None:
     result, casualty = Examination(), Casualty("the guest hangs", "console", "stacks")
     count_in(result, WORKLOAD, lost(3, 2))
-    assert result.casualties == [casualty]
+    assert result.lost_guests == [casualty]
     assert result.notes == [note("in 'unlink a'", casualty)]
     place = f"(console: {console_file(casualty)} in the store)"
     assert result.notes == [f"in 'unlink a': the guest hangs; the guest was replaced {place}"]
