@@ -37,4 +37,4 @@ def folder_plan(
     recoveries = tuple(replace(each, bytes=True) for each in tree_recoveries(target, how.recovery))
     session.require(target, recoveries)
     plan = make_plan(session, target, (*judges, *judges_named(BESIDE)), recoveries, how)
-    return replace(plan, workload=workload, findings_max=FINDINGS_MAX, is_asked_on=False, about=about)
+    return replace(plan, workload=workload, findings_max=FINDINGS_MAX, seeks_more_violations=False, about=about)

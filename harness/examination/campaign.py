@@ -32,7 +32,7 @@ from postcrash.store.records import Finding
 from postcrash.store.store import Store, StoreError
 
 _LAST_OPINION_S = 5.0
-"""Once a campaign has ended, a judge may take this long to come to an opinion."""
+"""How long a judge may still take for an opinion after the campaign has ended."""
 UNFLUSHED_MAX = 256
 UNFLUSHED_SECONDS = 2.0
 """Rows are put into the store together: at most this many, and after at most this many seconds."""
@@ -41,7 +41,7 @@ AHEAD = 8
 
 
 class Progress(Protocol):
-    """Is told how a campaign gets on. Its methods are called from several threads."""
+    """Shows the progress of a campaign. Its methods are called from several threads."""
 
     def recoveries(self, count: int) -> None:
         """This many more recoveries have been run."""
@@ -150,7 +150,7 @@ def run_campaign(
 def _not_lacking(
     plans: Sequence[Plan], results: Mapping[int, Examination], lacking: Mapping[int, OperationFailedError]
 ) -> dict[int, str]:
-    """Of the plans whose target seems to lack an operation, those whose operation ran in another plan, and why not."""
+    """The plans whose operation seemed to be lacking but ran in another plan of the target, each with its error."""
     support: defaultdict[str, Support] = defaultdict(Support)
     for number, result in results.items():
         if result.recording:
@@ -227,11 +227,11 @@ class ResultStore:
         return f"{self._kind} {plan.key(tool_digest())}".lstrip()
 
     def row(self, key: str) -> Json | None:
-        """What is kept under the key, if anything is."""
+        """The row of the key; None if there is none."""
         return None if self._fresh else self.store.get_run(key)
 
     def examination(self, plan: Plan) -> Examination | None:
-        """The plan's result, if it is kept. Raises `StoreError` if it is damaged."""
+        """The plan's result; None if there is none. Raises `StoreError` if it is damaged."""
         row = self.row(self.key(plan))
         return None if row is None else examination_in(row, self.store)
 
@@ -277,13 +277,13 @@ class ResultStore:
 Batch = Sequence[tuple[int, Plan]]
 """Numbered plans of one workload that differ only in the disk. One machine examines them one after another.
 
-They have the same judges, which are not asked twice about what recoveries on both disks have shown.
+They have the same judges, whose opinions on equal observations are shared between the disks.
 """
 
 
 @dataclass(slots=True)
-class _Desk:
-    """What machines are to do (None: nothing more) and what they have done (None: one batch is finished)."""
+class _Queues:
+    """Work for machines (None: no more) and their results (None: the end of a batch)."""
 
     work: "queue.SimpleQueue[Batch | None]" = field(default_factory=queue.SimpleQueue)
     done: "queue.SimpleQueue[FinishedPlan | BaseException | None]" = field(default_factory=queue.SimpleQueue)
@@ -308,41 +308,41 @@ def examine_all(
     is given up. A judge that is still busy a few seconds later is left to its thread, whose results nobody takes.
     Raises the first HarnessError of any machine, except errors about one operation of one workload.
     """
-    waiting, desk = iter(todo), _Desk()
+    waiting, queues = iter(todo), _Queues()
     with ExitStack() as stack:
-        stack.callback(_remove_unclaimed, desk)
+        stack.callback(_remove_unclaimed, queues)
         first = list(islice(waiting, crew.machines))
         recorders = (plan.how.recorder for batch in first for _, plan in batch)
         settings = settings_for_recorders(crew.settings, recorders)
         for _ in first:
-            post = _Post(settings)
-            worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
+            slot = _MachineSlot(settings)
+            worker = threading.Thread(target=_work, args=(slot, queues, scratch, progress), daemon=True)
             stack.callback(worker.join, _LAST_OPINION_S)
-            stack.callback(post.close)
+            stack.callback(slot.close)
             worker.start()
-        stack.callback(desk.close, len(first))
+        stack.callback(queues.close, len(first))
         comparison = comparison_among(judge for batch in first for _, plan in batch for judge in plan.judges)
         if comparison is not None:
             stack.callback(comparison.stop)
-        yield from _results(desk, chain(first, waiting), (1 + AHEAD) * len(first), until)
+        yield from _results(queues, chain(first, waiting), (1 + AHEAD) * len(first), until)
 
 
-def _results(desk: _Desk, todo: Iterator[Batch], ahead: int, until: float | None) -> Iterator[FinishedPlan]:
-    """Keep `ahead` batches on the desk while there are more, and yield results, which are removed afterwards."""
+def _results(queues: _Queues, todo: Iterator[Batch], ahead: int, until: float | None) -> Iterator[FinishedPlan]:
+    """Keep `ahead` batches queued while there are more, and yield results, which are removed afterwards."""
     count = 0
     for item in islice(todo, ahead):
-        desk.work.put(item)
+        queues.work.put(item)
         count += 1
     while count:
         try:
-            result = _next(desk, until)
+            result = _next(queues, until)
         except TimeoutError:
             return
         if isinstance(result, BaseException):
             raise result
         if result is None:
             more = next(todo, None)
-            desk.work.put(more)
+            queues.work.put(more)
             count -= more is None
             continue
         try:
@@ -351,25 +351,25 @@ def _results(desk: _Desk, todo: Iterator[Batch], ahead: int, until: float | None
             result.remove()
 
 
-def _remove_unclaimed(desk: _Desk) -> None:
+def _remove_unclaimed(queues: _Queues) -> None:
     """Remove the recordings of results that nobody took because something else ended the campaign."""
-    while not desk.done.empty():
-        result = desk.done.get()
+    while not queues.done.empty():
+        result = queues.done.get()
         if isinstance(result, FinishedPlan):
             result.remove()
 
 
-def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | None:
+def _next(queues: _Queues, until: float | None) -> FinishedPlan | BaseException | None:
     """Wait in short steps, so that Ctrl-C is noticed. Raises TimeoutError if nothing has come by `until`."""
     while True:
         try:
-            return desk.done.get(timeout=0.2)
+            return queues.done.get(timeout=0.2)
         except queue.Empty:
             if is_over(until):
                 raise TimeoutError from None
 
 
-class _Post:
+class _MachineSlot:
     """One machine of a campaign. The machine is replaced when its crash disk has ended by itself."""
 
     def __init__(self, settings: MachineSettings) -> None:
@@ -409,22 +409,22 @@ class _Post:
         return result
 
 
-def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
+def _work(slot: _MachineSlot, queues: _Queues, scratch: Callable[[], Path], progress: Progress) -> None:
     try:
-        post.boot()
-        while (batch := desk.work.get()) is not None:
+        slot.boot()
+        while (batch := queues.work.get()) is not None:
             memo = OpinionMemo()
             for number, plan in batch:
                 recording = scratch()
                 result: Examination | OperationFailedError
                 try:
-                    result = post.examine(plan, recording, progress, memo)
+                    result = slot.examine(plan, recording, progress, memo)
                 except OperationFailedError as failed:
                     result = failed
-                desk.done.put(FinishedPlan(number, plan, recording, result))
-            desk.done.put(None)
+                queues.done.put(FinishedPlan(number, plan, recording, result))
+            queues.done.put(None)
     except Exception as error:  # passed on to the thread that can report it
-        desk.done.put(error)
+        queues.done.put(error)
 
 
 def _examine(

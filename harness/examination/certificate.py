@@ -1,4 +1,4 @@
-"""What a verdict rests on, crash interval by crash interval."""
+"""Certificates: the evidence for a verdict, one for each crash interval."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class Certificate(Message):
 
     @staticmethod
     def of(report: IntervalReport, recover: RecoveryKind) -> "Certificate":
-        """The certificate that comes of a crash interval's report."""
+        """Makes the certificate of a crash interval from its report."""
         certificate = Certificate(
             recover=recover,
             index=report.index,
@@ -81,8 +81,8 @@ class Certificate(Message):
 def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
     """For the store: `certificates_of` reads it.
 
-    Trees of one run differ little, and audits tell contents byte by byte. So an entry of a tree stands there once,
-    where it comes first. From then on it is a number: how many different entries had come before it.
+    Trees of one run differ little, and audits record contents byte by byte. So each different entry of a tree is
+    written once, where it first occurs. Later occurrences are its number in the order of first occurrences.
     """
     numbers: dict[bytes, int] = {}
     known: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""What an examination is asked to do."""
+"""Plans: the parameters of an examination."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from postcrash.targets import BaseImage, RecoveryKind, Target
 
 
 class Explainer(Protocol):
-    """Knows what blocks of file systems are. `postcrash.reports.explanation.explanation` is one."""
+    """Explains findings and names blocks of file systems. `postcrash.reports.explanation.explanation` is one."""
 
     @property
     def explain(self) -> Callable[[Finding, Recording, Path], Explanation]:
@@ -49,9 +49,9 @@ class Plan:
     how: Exploration
     findings_max: int = 1
     """The most findings for each judge."""
-    is_asked_on: bool = True
-    """Whether a judge to which open contents matter is asked for more than one objection to an outcome. It is not if
-    each question starts a process."""
+    seeks_more_violations: bool = True
+    """Whether judges of open contents look for further violations in an outcome that they object to. They do not if
+    each opinion starts a process."""
     glance: int | None = None
     """The number of recoveries after which a workload is explored no further unless they show a violation. None: no
     such number."""
@@ -60,7 +60,7 @@ class Plan:
     recording: int = 1
     """The number of this recording among those that are made of one workload in the same way."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else the recording says of itself: what is needed to ask the judges again."""
+    """Further metadata of the recording, which are needed to make the judges again."""
     built: KernelBuild | None = None
     explainer: Explainer = field(kw_only=True, repr=False, compare=False)
     """What explains the findings."""
@@ -72,7 +72,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                f"{self.findings_max} {self.is_asked_on} {self.glance} {self.enough} {self.recording}",
+                f"{self.findings_max} {self.seeks_more_violations} {self.glance} {self.enough} {self.recording}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )
@@ -92,3 +92,22 @@ class Plan:
             *([json.dumps(dict(self.about), sort_keys=True)] if self.about else []),
         )
         return finding_id(parts)
+
+    def finding(
+        self, judge: str, message: str, recover: RecoveryKind | None, *, within_recovery: bool, **shown: Any
+    ) -> Finding:
+        """A finding of `judge`, as `finding_id` has it, in which `shown` are the fields that say what was seen."""
+        return Finding(
+            id=self.finding_id(judge, message, recover, within_recovery=within_recovery),
+            checker=judge,
+            message=message,
+            target=self.target.name,
+            kernel=self.kernel,
+            guest=self.guest,
+            built=self.built,
+            model=self.how.model,
+            workload_name=self.workload.name,
+            workload_text=self.workload.to_text(),
+            recover=recover.to_wire() if recover else {},
+            **shown,
+        )

@@ -1,4 +1,4 @@
-"""What the recording of a finding says of itself: how it was made, on which target, and on which base image."""
+"""The metadata of a finding's recording: how it was made, on which target, and on which base image."""
 
 import json
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def _metadata_of(store: Store, recording: str) -> Json:
 
 
 def about_target(target: Target) -> Json:
-    """What a recording's metadata say of its target: all that is known, because users have targets of their own."""
+    """Metadata that describe the target in full, because users have targets of their own."""
     return {"target": target.name, _FIELDS: asdict(target)}
 
 

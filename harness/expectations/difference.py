@@ -3,8 +3,8 @@
 No specification is needed. An outcome is what a recovery shows: every name, type, mode, size, link, attribute and byte.
 If a recovery left contents open, each of their versions is compared. Other judges look at the kernel's log.
 
-What the reference shows does not depend on the kernel that is compared with it. So the store keeps it, and each later
-comparison with the same reference takes it from there.
+The reference's outcomes do not depend on the kernel that is compared with it. So the store keeps them for later
+comparisons with the same reference.
 """
 
 import threading
@@ -62,7 +62,7 @@ class ReferenceOutcomes:
         self._seen[history.started, history.returned][metadata_of(observation)].append(observation)
 
     def has(self, history: History, observation: Observation) -> bool:
-        """Whether the kernel has shown the outcome, with the versions of open contents that are asked about."""
+        """Whether the kernel has shown the outcome, with these versions of open contents."""
         return any(not _differ_in_hash(observation.tree, known) for known in self._alike(history, observation))
 
     def varies(self, history: History, observation: Observation) -> bool:
@@ -103,7 +103,7 @@ class ReferenceOutcomes:
         return min(known, key=lambda each: len(strange_parts(observation.tree, each.tree)))
 
     def _nearest_metadata(self, history: History, observation: Observation) -> OutcomeMetadata | None:
-        """What the nearest outcome is compared by before its bytes are. None if there is no outcome at the instant."""
+        """The metadata of the nearest outcome. None if there is no outcome at the instant."""
         mine = set(metadata_of(observation).names)
         seen = self._seen.get((history.started, history.returned), {})
         return min(seen, key=lambda theirs: (len(mine ^ set(theirs.names)), repr(theirs)), default=None)

@@ -1,4 +1,4 @@
-"""What two outcomes are compared by, and the words for how they differ.
+"""Compares two outcomes and describes their differences in words.
 
 The words name what differs and nothing else, so differences of one kind are one group (harness/hunting/causes.py).
 """
@@ -39,7 +39,7 @@ class OutcomeMetadata(NamedTuple):
 
 
 def metadata_of(observation: Observation) -> OutcomeMetadata:
-    """What an observation is compared by before the bytes of its files are."""
+    """The metadata of an observation, which are compared before the bytes of files."""
     tree = observation.tree
     firsts: dict[int, str] = {}
     for path in tree:

@@ -12,7 +12,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
 from postcrash.harness.examination.recording_metadata import recorded_base
@@ -43,7 +43,7 @@ def opened(session: Session, expected: Expectation, target: Target, how: Explora
 def judges_of(session: Session, finding: Finding, target: Target, how: Exploration) -> Iterator[tuple[Judge, ...]]:
     """The judge that a finding names. No judge if the finding is about lost guests or about two recoveries."""
     name, how = finding.checker, replace(how, recovery="both" if finding.is_repaired else "mount")
-    if name in (CASUALTY_JUDGE, SameRecovery.name):
+    if name in (LOST_GUEST_JUDGE, SameRecovery.name):
         yield ()
     elif name == folder_judge.NAME:
         with judge_again(session.store, finding) as check:
@@ -71,7 +71,7 @@ def reference_named(
 ) -> Reference:
     """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError.
 
-    If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. The user is told so once.
+    If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. A note says so once.
     `base` is the target's base image, if it is not to be made. Another kernel has the same image, also if it would age
     one in another way. `compared` is what the name stood for when a finding was made: the same is taken, or UsageError
     says that it is gone.
@@ -126,6 +126,6 @@ def _recorder_of_both(session: Session, name: str, kernel: Kernel, requested: st
 
 @cache
 def _tell_recorder(*compared: str) -> None:
-    """Tell the user, once for each pair of kernels."""
+    """Print a note, once for each pair of kernels."""
     pair = " and ".join(compared)
     say(f"only one of {pair} has {DM_LOG_WRITES}: both are recorded on {CrashDisk.device} (docs/recorders.md)")

@@ -156,8 +156,6 @@ class DefaultSelection:
 class DefaultHunt(FirstLookHunt[DefaultSelection]):
     """Hunts through the workloads of the default hunt, with a plan for each probe of its space."""
 
-    _reached = 0
-
     def __init__(self, selection: DefaultSelection, context: HuntContext) -> None:
         super().__init__(selection, context)
         self._probes: dict[int, Probe] = {}
@@ -171,10 +169,7 @@ class DefaultHunt(FirstLookHunt[DefaultSelection]):
     def _look(self, number: int) -> int:
         return LOOKS[self._probes[number]]
 
-    def _not_run(self) -> int:
-        return self._selection.count - self._reached + len(self._unfinished)
-
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         """As in a hunt through a space. A workload that is looked at in two ways is not the same twice."""
         first, step = self._selection.shard
         distinct = {probe: DistinctWorkloads(symmetry=self._selection.symmetry) for probe in Probe}
@@ -184,6 +179,6 @@ class DefaultHunt(FirstLookHunt[DefaultSelection]):
                 return
             is_own = number % step == first - 1
             self._reached += is_own
-            if self._is_left(distinct[probe].kind_of(workload), is_own=is_own):
+            if self._is_to_run(distinct[probe].kind_of(workload), is_own=is_own):
                 self._probes[number] = probe
                 yield number, workload

@@ -48,13 +48,13 @@ class DistinctWorkloads:
 
 
 class FirstLookHunt(Hunt[Selected]):
-    """`_waiting` has the workloads that want a second look: for each of their plans, what the first look came to."""
+    """`_waiting` has the workloads that need a second look: each of their plans with the result of the first look."""
 
     def __init__(self, selection: Selected, context: HuntContext) -> None:
         super().__init__(selection, context)
         self._waiting: dict[int, list[tuple[Plan, Examination]]] = {}
 
-    def _is_left(self, kind: Novelty, *, is_own: bool) -> bool:
+    def _is_to_run(self, kind: Novelty, *, is_own: bool) -> bool:
         """Whether a workload is to be run by this shard. Count it if it is left out."""
         if not is_own:
             return False
@@ -70,7 +70,7 @@ class FirstLookHunt(Hunt[Selected]):
             yield self._second_looks()
 
     def _todo(self) -> Iterator[Batch]:
-        for number, workload in self._distinct():
+        for number, workload in self._new_workloads():
             plans = [plan for plan in self._plans_of(number, workload) if not self._is_known(number, plan)]
             if plans:
                 self._unfinished.add(number)
@@ -121,7 +121,7 @@ class FirstLookHunt(Hunt[Selected]):
         super()._done(whole)
 
     def _take_along(self, done: FinishedPlan) -> None:
-        """Add what the first look at a plan, if there was one, noticed and the second one need not notice again."""
+        """Add the first look at a plan, if there was one, to the second one."""
         looks = self._waiting.pop(done.number, [])
         others = [each for each in looks if each[0] != done.plan]
         if others:
@@ -131,7 +131,7 @@ class FirstLookHunt(Hunt[Selected]):
                 done.result.follows(first)
 
     def _wait(self, done: FinishedPlan, result: Examination, key: str) -> None:
-        """Have a plan wait for its second look. Nothing was found that would have to be kept."""
+        """Have a plan wait for its second look. The first one had no findings."""
         self._results.keep_consoles(done)
         shown = replace(result, certificates=[])
         self._waiting.setdefault(done.number, []).append((done.plan, shown))
@@ -139,7 +139,7 @@ class FirstLookHunt(Hunt[Selected]):
 
 
 def _short_of_time(result: Examination) -> Examination:
-    """A first look with its true reason for what was left out: that there was no time, and not that it was a short one.
+    """A first look whose reason for what was left out is the lack of time, and not its small budget.
 
     No line of a gate's baseline accepts a lack of time.
     """

@@ -18,7 +18,7 @@ Minimize = Callable[[Finding], MinimalFinding]
 
 @dataclass(slots=True)
 class GroupSummary:
-    """What a hunt reports of a group.
+    """A group as a hunt reports it.
 
     representative  the finding with the smallest workload that the hunt ran
     minimal         the finding with the smallest workload that there is; None if it was not looked for or not found
@@ -35,7 +35,7 @@ class GroupSummary:
     count: int
     names: list[str] = field(default_factory=list)
     others: list[Finding] = field(default_factory=list)
-    """The smallest findings of groups that were joined with this one, because the same calls are to blame."""
+    """The smallest findings of groups that were joined with this one."""
 
     @property
     def headline(self) -> str:

@@ -1,7 +1,7 @@
 """Hunting: explore every crash state of each of many workloads on one target, and group findings by their cause.
 
-A hunt is large, so only counts are kept of a workload without findings. Of each group, the simplest workload is kept
-with its recording. Any other recording can be made again. It may then differ a little (docs/exploration.md).
+A hunt is large, so only the counts of workloads without findings are kept. The recording of the simplest workload of
+each group is kept. Other recordings can be made again, and may then differ a little (docs/exploration.md).
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from postcrash.harness.examination.campaign import (
 )
 from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.result import COUNTS, Examination
+from postcrash.harness.examination.result import COUNTS, STATE_COUNTS, Examination
 from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.files.places import quick_folder
@@ -40,7 +40,7 @@ from postcrash.store.json_codec import Json
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
 
-_COUNTS = ("states", "covered", "states_within", "covered_within", *COUNTS)
+_COUNTS = (*STATE_COUNTS, *COUNTS)
 
 
 class HuntProgress(Progress, Protocol):
@@ -56,21 +56,23 @@ class HuntProgress(Progress, Protocol):
 
 
 _RUN = "run"
-"""Noted for a workload that could be run."""
+"""Marks a workload that could be run."""
 _REFUSED = "refused"
-"""Noted for a workload that could not be run on one of the disks."""
+"""Marks a workload that could not be run on one of the disks."""
 _CUT_SHORT = "cut short"
-"""Noted for a workload that was not explored to the end because it is violated."""
+"""Marks a workload that was not explored to the end because it is violated."""
 
 
-class Disks(Protocol):
-    """Workloads to be run, each on all `disks`, which say when writes complete, as `Exploration.held` does."""
+class WorkloadSelection(Protocol):
+    """The `count` of workloads (None: no end), and the `disks` of each, as `Exploration.held` says them."""
 
     @property
     def disks(self) -> tuple[int | None, ...]: ...
+    @property
+    def count(self) -> int | None: ...
 
 
-Selected = TypeVar("Selected", bound=Disks)
+Selected = TypeVar("Selected", bound=WorkloadSelection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class HuntContext:
 
 
 class Hunt(ABC, Generic[Selected]):
-    """What all hunts do with their workloads. Each kind of hunt chooses the next of the selected workloads."""
+    """Examines workloads and counts the results. Each kind of hunt chooses the next of the selected workloads."""
 
     def __init__(self, selection: Selected, context: HuntContext) -> None:
         self._selection, self._disks = selection, selection.disks
@@ -99,12 +101,14 @@ class Hunt(ABC, Generic[Selected]):
         self._results = ResultStore(context.store, "hunt", fresh=context.fresh)
         """Keys of hunts are their own, because hunts keep less of a result than campaigns."""
         self._hunt_result = HuntResult()
+        self._reached = 0
+        """The number of selected workloads so far, with those that were left out."""
         self._unfinished: set[int] = set()
         """Workloads that have been started and not yet examined on all disks."""
         self._counted: dict[int, set[object]] = {}
         """What was counted already for each workload that has not been run on all disks."""
         self._lacking: dict[int, list[tuple[str, Variant]]] = {}
-        """What the file system lacks for each workload that has not been run on all disks."""
+        """Lacking operations of each workload that has not been run on all disks."""
         self._all_lacking: Counter[tuple[str, Variant]] = Counter()
         """The same for all others, with the number of workloads."""
         self._support = Support()
@@ -113,12 +117,12 @@ class Hunt(ABC, Generic[Selected]):
         self._disks_done: Counter[int] = Counter()
 
     @abstractmethod
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         """Workloads with their numbers, as machines become free. It ends when the time is over."""
 
-    @abstractmethod
     def _not_run(self) -> int:
         """The number of selected workloads that were not run."""
+        return (self._selection.count or 0) - self._reached + len(self._unfinished)
 
     @property
     def _is_over(self) -> bool:
@@ -148,7 +152,7 @@ class Hunt(ABC, Generic[Selected]):
         return self._hunt_result
 
     def _rounds(self) -> Iterator[Iterable[Batch]]:
-        """What is to be run, in rounds: one begins when all results of the one before have been taken."""
+        """Batches in rounds. A round begins when all results of the one before have been counted."""
         yield self._todo()
 
     def _end(self) -> None:
@@ -156,14 +160,14 @@ class Hunt(ABC, Generic[Selected]):
 
     def _todo(self) -> Iterator[Batch]:
         """A batch for each workload with the plans that have no result in the store. Results in the store count."""
-        for number, workload in self._distinct():
+        for number, workload in self._new_workloads():
             batch = [(number, plan) for plan in self._plans_of(number, workload) if not self._is_known(number, plan)]
             if batch:
                 self._unfinished.add(number)
                 yield batch
 
     def _plan_of(self, number: int) -> Plan:
-        """What the workload with this number is asked, whatever it is."""
+        """The plan for the workload with this number, without the workload."""
         return self._plan
 
     def _disks_of(self, number: int) -> tuple[int | None, ...]:
@@ -179,22 +183,22 @@ class Hunt(ABC, Generic[Selected]):
 
     def _is_known(self, number: int, plan: Plan) -> bool:
         row = self._results.row(self._results.key(plan))
-        return row is not None and self._known(number, plan, row)
+        return row is not None and self._count_known(number, plan, row)
 
-    def _known(self, number: int, plan: Plan, row: Json) -> bool:
+    def _count_known(self, number: int, plan: Plan, row: Json) -> bool:
         """Count a result of the store. False if the store lacks something that is needed."""
         size = _size(number, plan)
         causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
         if any(not kept and self._hunt_result.is_better(cause, size) for cause, _, kept in causes):
             return False
         if "lacking" in row:
-            self._refused(number, **row["lacking"])
+            self._count_refused(number, **row["lacking"])
             self._disk_done(number)
             return True
         result = examination_in({**row, "findings": []}, self._results.store)
         self._count(number, plan, result)
         for cause, finding, _ in causes:
-            self._found(cause, size, finding, plan)
+            self._add_finding(cause, size, finding, plan)
         self._disk_done(number)
         return True
 
@@ -210,7 +214,7 @@ class Hunt(ABC, Generic[Selected]):
             self._note_failure(done.result)
             if done.result.is_unsupported:  # what fails otherwise is tried again in a later run
                 self._results.put(key, {"lacking": failed, "findings": [], "certificates": []})
-            self._refused(done.number, **failed)
+            self._count_refused(done.number, **failed)
             return
         result, size = done.result, _size(done.number, done.plan)
         self._results.keep_consoles(done)
@@ -224,7 +228,7 @@ class Hunt(ABC, Generic[Selected]):
             kept += [finding] * is_better
             firsts += [finding] * (cause not in self._hunt_result.groups)
             causes.append({**cause.to_json(), "finding": finding.id, "kept": is_better})
-            self._found(cause, size, finding.id, done.plan)
+            self._add_finding(cause, size, finding.id, done.plan)
         if kept:
             self._results.keep_recordings(done)
         row = {**result.to_json(), "findings": [finding.id for finding in kept], "causes": causes}
@@ -243,7 +247,7 @@ class Hunt(ABC, Generic[Selected]):
             console = f"; {kept_evidence(self._results.store.folder, failed)}" if failed.evidence else ""
             self._hunt_result.notes.append(f"{failed}{console}")
 
-    def _refused(self, number: int, operation: str, errno: int, variant: Iterable[Any], unlike: str) -> None:
+    def _count_refused(self, number: int, operation: str, errno: int, variant: Iterable[Any], unlike: str) -> None:
         reason = f"{operation} fails with {errno_name(errno)}" + f", but {unlike}" * bool(unlike)
         if self._is_first(f"refused: {reason}", number):
             if is_unsupported(operation, errno) and not unlike:
@@ -269,7 +273,7 @@ class Hunt(ABC, Generic[Selected]):
             if self._is_first(("undecided", judges, pattern), number):
                 self._hunt_result.leave_open(judges, pattern, words, _size(number, plan))
 
-    def _found(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
+    def _add_finding(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
         if self._is_first(cause, size[1]):
             self._hunt_result.found(cause, size, finding, plan.workload.name)
 

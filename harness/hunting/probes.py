@@ -26,7 +26,7 @@ class Probe(Enum):
 
 
 Plans = Mapping[Probe, Plan]
-"""What is asked of a workload, for each probe. The first one is `Probe.WALK`."""
+"""The plan of each probe. The first one is `Probe.WALK`."""
 
 
 def probes_for(
@@ -69,7 +69,7 @@ def plans_for(
 
 
 def joined_plan(plans: Plans) -> Plan:
-    """A plan with all judges and recoveries of `plans`, which says what the hunt as a whole has asked."""
+    """A plan with all judges and recoveries of `plans`, for the report of the whole hunt."""
     walk = plans[Probe.WALK]
     judges = dict.fromkeys(judge for plan in plans.values() for judge in plan.judges)
     recoveries = dict.fromkeys(recovery for plan in plans.values() for recovery in plan.recoveries)

@@ -27,7 +27,7 @@ REFUSALS = 3
 
 @dataclass(frozen=True, slots=True)
 class RandomSelection:
-    """Which random workloads are run: the ones that the seed leads to, at most `limit`, each on all `disks`."""
+    """The random workloads of a seed, at most `limit`, each on all `disks`."""
 
     grammar: Grammar
     seed: int
@@ -58,7 +58,7 @@ class RandomHunt(Hunt[RandomSelection]):
         limit = self._selection.limit
         return 0 if limit is None else limit - len(self._drafts) + len(self._unfinished)
 
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         texts: set[str] = set()
         for entry in list(self._logged()):  # a list, because the log grows while these workloads are run
             number, draft = entry["number"], Draft.from_json(entry["draft"])

@@ -54,7 +54,7 @@ class TableAnswer:
 def characterize(
     question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
 ) -> TableAnswer:
-    """Answer every question on one kernel. What violated cells take is measured by running weaker ways as well."""
+    """Fill the cells of one kernel. Violated cells are run in weaker ways, too, to find the weakest adversary."""
     found = _answer(question, crew, store, progress, fresh=fresh)
     weaker = [_answer(each, crew, store, progress, fresh=fresh) for each in weaker_questions(question)]
     known = {(cell.target, cell.property): cell for each in reversed(weaker) for cell in each.cells if _is_broken(cell)}

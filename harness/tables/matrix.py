@@ -34,7 +34,7 @@ class KernelQuestions:
 def questions_by_kernel(
     session: Session, name: str | None, targets: Sequence[Target], question: Question
 ) -> KernelQuestions:
-    """Find a kernel for each target. `question` has everything but the outlines. Raises HarnessError."""
+    """Find a kernel for each target, and make the outlines of the question for it. Raises HarnessError."""
     kernels = kernels_for(session, name, targets)
     questions = {
         kernel: replace(

@@ -1,4 +1,4 @@
-"""Which mount options and features of mkfs work in a guest, and for what does not, why: docs/mount-options.md."""
+"""Tries mount options and features of mkfs in a guest, and writes docs/mount-options.md."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ crashes. [targets.md](targets.md) has targets with many of these options."""
 
 @dataclass(frozen=True, slots=True)
 class OptionTrial:
-    """What came of one option on one kernel: `WORKS`, or why it does not, in a line."""
+    """The result of one option on one kernel: `WORKS`, or why it does not, in a line."""
 
     option: TriedOption
     result: str

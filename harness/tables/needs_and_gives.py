@@ -38,7 +38,7 @@ def promised_to(protocol: Protocol) -> tuple[str, ...]:
 
 
 def question_of(protocol: Protocol, how: Exploration) -> Question:
-    """What has to be known of a target: properties that say something of the application's calls, or are promised."""
+    """The properties to measure on a target: those about the application's calls, and those that are promised."""
     implications = implications_of(protocol)
     names = [*promised_to(protocol), *(each.name for each in ASSUMPTIONS if implications[each.name])]
     return Question(tuple(map(property_named, dict.fromkeys(names))), how)
@@ -95,7 +95,7 @@ def lacking_of(protocol: Protocol, given: frozenset[str]) -> str:
 def _modelled(
     needs: ApplicationNeeds, given: frozenset[str], limits: SearchLimits
 ) -> tuple[Verdict, str, tuple[str, ...], int]:
-    """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
+    """The verdict under the properties, what goes wrong, what would prevent it, and the number of folders judged."""
     if lacking := lacking_of(needs.protocol, given):
         return Verdict.UNDECIDED, lacking, (), 0
     before = needs.folders

@@ -14,7 +14,7 @@ from postcrash.model import Verdict, worst
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.tables.grid import UNPROMISED_MARK
 from postcrash.reports.tables.matrix import CHANGED_MARK
-from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.reports.tables.table import NOT_ASKED, page_head
 from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.table_rows import NOT_THERE, SHORTER_MARK, CorpusColumn, Result
 
@@ -142,12 +142,7 @@ def corpus_markdown(table: CorpusTable) -> str:
     header = ("workload", *table.targets)
     rows = ((workload, *(table.mark(workload, target) for target in table.targets)) for workload in table.workloads)
     lines = [
-        "# A corpus of workloads on targets and kernels",
-        "",
-        f"Made on {table.date.isoformat()} by",
-        "",
-        f"    {table.command}",
-        "",
+        *page_head("A corpus of workloads on targets and kernels", table.date, table.command),
         f"Each cell has a verdict for {escaped(table.title)}: {escaped(LEGEND)}.",
         "",
         *(f"- {escaped(column.total)}" for column in table.columns),

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Sequence
 
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.reports.tables.table import NOT_ASKED, page_head
 from postcrash.store.table_rows import NeedsCell, NeedsRow
 
 LEGEND = (
@@ -26,12 +26,12 @@ def needs_markdown(
     """The table in Markdown, with what each application needs, what goes wrong where, and certificates."""
     return "\n".join(
         [
-            "# What applications need, and what file systems give",
-            "",
-            f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
-            "",
-            f"    {command}",
-            "",
+            *page_head(
+                "What applications need, and what file systems give",
+                date,
+                command,
+                f" on {escaped(kernel)}, device model {model},",
+            ),
             f"How to read it: [needs.md](needs.md). {LEGEND}.",
             "",
             *_together(rows, cells),

@@ -18,7 +18,7 @@ from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Crew, run_campaign, run_plan
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
@@ -83,7 +83,7 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
         "durability",
     }
     (finding,) = result.findings
-    assert finding.checker == CASUALTY_JUDGE
+    assert finding.checker == LOST_GUEST_JUDGE
     assert finding.message == f"in 'fsync A': the guest hangs: no answer within {TIMEOUT_S:.0f} s"
     assert finding.casualty is not None
     assert f"[<{address('ext4_sync_file'):08x}>]" in finding.casualty.stacks.splitlines()[1]
@@ -106,7 +106,7 @@ def test_a_hunt_goes_on_after_workloads_that_hang(tmp_path: Path, store: Store) 
     with TerminalProgress(None) as progress:
         hunted = run_hunt(selection, {Probe.WALK: plan}, Crew(looping_in("ext4_link", tmp_path), 1), store, progress)
     (group,) = hunted.groups.values()
-    assert (group.cause.checker, hunted.verdict) == (CASUALTY_JUDGE, Verdict.VIOLATED)
+    assert (group.cause.checker, hunted.verdict) == (LOST_GUEST_JUDGE, Verdict.VIOLATED)
     assert group.cause.message == "in 'link PATH PATH': the guest hangs: no answer within N s"
     assert 0 < group.count < hunted.run
     assert hunted.counts["covered"] > 0

@@ -47,7 +47,7 @@ ONLY_OF_RUNS: dict[str, dict[str, Any]] = {
     "seed": {"how": replace(HOW, seed=2)},
     "depth": {"how": replace(HOW, depth=2)},
     "findings": {"findings_max": 2},
-    "first objections": {"is_asked_on": False},
+    "first objections": {"seeks_more_violations": False},
 }
 
 
