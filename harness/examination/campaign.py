@@ -431,23 +431,18 @@ def _examine(
     plan: Plan, machine: Machine, recording: Path, progress: Progress, memo: OpinionMemo | None = None
 ) -> Examination:
     """Examine the plan. The `recording` stays; after a failure no part of it stays."""
-    counter = _Counter(progress)
+    reported = 0
+
+    def report(recoveries: int) -> None:
+        nonlocal reported
+        progress.recoveries(recoveries - reported)
+        reported = recoveries
+
     try:
-        examination = examine(machine, plan, recording, counter.total, memo)
+        examination = examine(machine, plan, recording, report, memo)
     except BaseException:
         for part in recording.parent.glob(f"{recording.name}*"):
             part.unlink(missing_ok=True)
         raise
-    counter.total(examination.recoveries)
+    report(examination.recoveries)
     return examination
-
-
-class _Counter:
-    """Turns running totals into steps."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._last = progress, 0
-
-    def total(self, count: int) -> None:
-        self._progress.recoveries(count - self._last)
-        self._last = count

@@ -137,7 +137,7 @@ class Confirmation:
             judge = self._judge_within(name, crashed.settled(witness.choices), witness)
             ruling = Ruling()
             again = self._machine.explore(
-                *(source, recover, self._plan.how.budget), memo=False, intervals=[witness.interval]
+                source, recover, self._plan.how.budget, memo=False, intervals=[witness.interval]
             )
             for report in (event for event in again if isinstance(event, IntervalReport)):
                 for outcome in report.outcomes:

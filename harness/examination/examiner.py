@@ -53,7 +53,9 @@ def examine(
     """
     metadata = {
         **about_target(plan.target),
-        **{"kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
+        "kernel": plan.kernel,
+        "base": plan.base.id,
+        "workload": plan.workload.name,
         "text": plan.workload.to_text(),
         **plan.about,
         "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",

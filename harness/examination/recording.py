@@ -169,7 +169,14 @@ def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> Workl
         for log_set_up in (False, True):
             try:
                 ran = machine.record(
-                    *(job.base, job.mount, job.workload, below, metadata, job.held), log=log, log_set_up=log_set_up
+                    job.base,
+                    job.mount,
+                    job.workload,
+                    below,
+                    metadata,
+                    job.held,
+                    log=log,
+                    log_set_up=log_set_up,
                 )
             except GuestLostError:
                 shutil.copyfile(below, out)

@@ -182,11 +182,10 @@ class Hunt(ABC, Generic[Selected]):
             yield replace(plan, workload=workload, how=replace(plan.how, seed=seed, held=held))
 
     def _is_known(self, number: int, plan: Plan) -> bool:
+        """Count the plan's result if it is in the store. False if the store lacks something that is needed."""
         row = self._results.row(self._results.key(plan))
-        return row is not None and self._count_known(number, plan, row)
-
-    def _count_known(self, number: int, plan: Plan, row: Json) -> bool:
-        """Count a result of the store. False if the store lacks something that is needed."""
+        if row is None:
+            return False
         size = _size(number, plan)
         causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
         if any(not kept and self._hunt_result.is_better(cause, size) for cause, _, kept in causes):

@@ -162,7 +162,9 @@ def _meaning(plan: Plan, expected: Expectation, judge: str, ruling: Ruling) -> s
 def _to_json(result: Examination, about: dict[str, Statements], meanings: dict[str, str]) -> dict[str, object]:
     rulings = {
         name: {
-            **{"verdict": _word(ruling), "relevant": ruling.relevant, "reason": ruling.reason},
+            "verdict": _word(ruling),
+            "relevant": ruling.relevant,
+            "reason": ruling.reason,
             **standing_json(about[name], ruling.verdict if ruling.is_tested else Verdict.UNDECIDED),
             "meaning": meanings[name],
         }
