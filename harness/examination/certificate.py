@@ -14,8 +14,6 @@ from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.store import StoreError
 from postcrash.targets import RecoveryKind
 
-_PLAIN_FIELDS = ("index", "instants", "recoveries", "remembered", "left_out", "reached")
-
 
 @dataclass(frozen=True, slots=True)
 class CertifiedOutcome(Message):
@@ -70,9 +68,14 @@ class Certificate(Message):
         """For the store."""
         row = {
             "recover": self.recover.to_wire(),
+            "index": self.index,
+            "instants": to_plain(self.instants),
             "states": str(self.states),
             "covered": str(self.covered),
-            **{name: to_plain(getattr(self, name)) for name in _PLAIN_FIELDS},
+            "recoveries": self.recoveries,
+            "remembered": self.remembered,
+            "left_out": self.left_out,
+            "reached": to_plain(self.reached),
         }
         if self.within is not None:
             return {**row, "within": to_plain(self.within)}
