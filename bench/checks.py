@@ -21,6 +21,7 @@ from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
+from postcrash.reports.explanation import explanation
 from postcrash.targets import target_named
 
 TIMES = 5
@@ -63,7 +64,7 @@ def main() -> None:
     options = parser.parse_args()
     application = application_named(options.application).with_parameters({})
     with tempfile.TemporaryDirectory() as store:
-        states = folders(Session(Path(store)), application, options.target)
+        states = folders(Session(Path(store), explainer=explanation), application, options.target)
     print(f"{application.name} on {options.target}: {len(states)} folders")
     for threads in sorted({1, os.cpu_count() or 1, CHECKS_AT_ONCE}):
         rates = [checks_a_second(application, states * TIMES, threads) for _ in range(options.rounds)]

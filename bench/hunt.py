@@ -23,13 +23,14 @@ from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import History, Observation, Workload
+from postcrash.reports.explanation import explanation
 from postcrash.targets import RecoveryKind
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
@@ -102,7 +103,7 @@ def plan_on(session: Session, name: str) -> Plan:
     """What a hunt does with each workload."""
     target = session.target(name)
     kind = target.recovery(walk=True, fsck=False)
-    return outline(session, target, map(CheckerJudge, CHECKERS), (kind,), Exploration())
+    return make_plan(session, target, map(CheckerJudge, CHECKERS), (kind,), Exploration())
 
 
 def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, float]:
@@ -157,7 +158,7 @@ def main() -> None:
     options = parser.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="postcrash-bench-") as folder:
-        session = Session(Path(folder))
+        session = Session(Path(folder), explainer=explanation)
         for name in options.target or TARGETS:
             plan = plan_on(session, name)
             for length, sample in ((1, None), (2, options.sample)):

@@ -7,13 +7,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from option_trials import OptionTrial, all_options, page, tried
 from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.stock import choose_kernel
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.tables.mount_options import OptionTrial, all_options, page, tried
 from postcrash.targets.options import TriedOption, listed_options
 
 

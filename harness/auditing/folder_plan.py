@@ -8,6 +8,7 @@ from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.session import Session
 from postcrash.model import Workload
@@ -52,18 +53,5 @@ def folder_plan(
     target = target.with_inodes(inodes)
     recoveries = tuple(replace(each, bytes=True) for each in tree_recoveries(target, how.recovery))
     session.require(target, recoveries)
-    beside = (judge for judge in judges_named(BESIDE) if any(map(judge.wants, recoveries)))
-    return Plan(
-        target=target,
-        base=session.base(target),
-        kernel=session.kernel.label,
-        guest=session.guest(),
-        built=session.build(),
-        workload=workload,
-        judges=(*judges, *beside),
-        recoveries=recoveries,
-        how=how,
-        findings_max=FINDINGS_MAX,
-        is_asked_on=False,
-        about=about,
-    )
+    plan = make_plan(session, target, (*judges, *judges_named(BESIDE)), recoveries, how)
+    return replace(plan, workload=workload, findings_max=FINDINGS_MAX, seeks_more_violations=False, about=about)

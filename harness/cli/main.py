@@ -23,6 +23,7 @@ from postcrash.model import ExitCode
 from postcrash.model.numbers import allow_large_numbers
 from postcrash.model.text import visible
 from postcrash.model.validation import unknown_name
+from postcrash.reports.explanation import explanation
 from postcrash.store.store import DISK_FULL, NotInStoreError, StoreError, os_error_text
 
 _SECTIONS = {
@@ -131,7 +132,7 @@ def cli(context: click.Context, store: Path, quiet: bool) -> None:
     Exit codes: 0 holds, 1 violated, 2 interrupted, 3 infrastructure, 4 usage,
     5 nothing selected, 6 undecided.
     """
-    context.obj = Session(store)
+    context.obj = Session(store, explainer=explanation)
     context.meta[QUIET] = quiet
 
 

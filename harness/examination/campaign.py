@@ -3,6 +3,7 @@
 import hashlib
 import queue
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,16 +28,20 @@ from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.store.json_codec import Json
+from postcrash.store.records import Finding
 from postcrash.store.store import Store, StoreError
 
 _LAST_OPINION_S = 5.0
-"""Once a campaign has ended, a judge may take this long to come to an opinion."""
+"""How long a judge may still take for an opinion after the campaign has ended."""
+UNFLUSHED_MAX = 256
+UNFLUSHED_SECONDS = 2.0
+"""Rows are put into the store together: at most this many, and after at most this many seconds."""
 AHEAD = 8
 """The number of plans queued for each machine, so that no machine is idle while results are put into the store."""
 
 
 class Progress(Protocol):
-    """Is told how a campaign gets on. Its methods are called from several threads."""
+    """Shows the progress of a campaign. Its methods are called from several threads."""
 
     def recoveries(self, count: int) -> None:
         """This many more recoveries have been run."""
@@ -114,11 +119,12 @@ def run_campaign(
     workload with an operation that fails is undecided and does not end the campaign. What is not finished when the
     monotonic clock reaches `until` is undecided, too.
     """
+    kept = ResultStore(store, fresh=fresh)
     results: dict[int, Examination] = {}
     lacking: dict[int, OperationFailedError] = {}
     todo: list[tuple[int, Plan]] = []
     for i, plan in enumerate(plans):
-        known = None if fresh else _known(plan, store)
+        known = kept.examination(plan)
         if known is None:
             todo.append((i, plan))
         else:
@@ -126,7 +132,7 @@ def run_campaign(
             progress.finished(plan, known)
     for done in examine_all(_batches(todo, until), crew, store.scratch, progress, until):
         if not isinstance(done.result, OperationFailedError):
-            keep(done, store)
+            kept.keep(done)
             results[done.number] = done.result
         elif done.result.is_unsupported:
             lacking[done.number] = done.result
@@ -144,7 +150,7 @@ def run_campaign(
 def _not_lacking(
     plans: Sequence[Plan], results: Mapping[int, Examination], lacking: Mapping[int, OperationFailedError]
 ) -> dict[int, str]:
-    """Of the plans whose target seems to lack an operation, those whose operation ran in another plan, and why not."""
+    """The plans whose operation seemed to be lacking but ran in another plan of the target, each with its error."""
     support: defaultdict[str, Support] = defaultdict(Support)
     for number, result in results.items():
         if result.recording:
@@ -165,22 +171,18 @@ def run_plan(
     plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool
 ) -> Examination:
     """Examine one plan as `run_campaign` does. `machine` is called only if the store has no result."""
-    examination = None if fresh else _known(plan, store)
+    kept = ResultStore(store, fresh=fresh)
+    examination = kept.examination(plan)
     if examination is None:
         recording = store.scratch()
         examination = _examine(plan, machine(), recording, progress)
         done = FinishedPlan(0, plan, recording, examination)
         try:
-            keep(done, store)
+            kept.keep(done)
         finally:
             done.remove()
     progress.finished(plan, examination)
     return examination
-
-
-def _known(plan: Plan, store: Store) -> Examination | None:
-    known = store.get_run(plan.key(tool_digest()))
-    return None if known is None else examination_in(known, store)
 
 
 def examination_in(run: Json, store: Store) -> Examination:
@@ -207,41 +209,81 @@ class FinishedPlan:
             path.unlink(missing_ok=True)
 
 
-def keep(done: FinishedPlan, store: Store) -> None:
-    """Put a plan and all that was found into the store. Without a recording nothing is kept, so a later run retries."""
-    assert not isinstance(done.result, OperationFailedError)
-    if not done.result.recording:
-        return
-    keep_recordings(done, store)
-    keep_consoles(done, store)
-    store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
+class ResultStore:
+    """The results of plans in a store: looked up before a plan is run, and kept afterwards.
 
+    kind   begins the keys. Runs that keep other parts of a result than campaigns do have keys of their own
+    fresh  nothing is looked up
+    """
 
-def keep_recordings(done: FinishedPlan, store: Store) -> None:
-    """Put a plan's recordings and base image into the store."""
-    assert not isinstance(done.result, OperationFailedError)
-    store.keep_base(done.plan.base.path, done.plan.base.id)
-    for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
-        store.adopt_recording(path, id)
+    def __init__(self, store: Store, kind: str = "", *, fresh: bool = False) -> None:
+        self.store, self._kind, self._fresh = store, kind, fresh
+        self._rows: dict[str, Json] = {}
+        self._findings: list[Finding] = []
+        self._flushed = time.monotonic()
 
+    def key(self, plan: Plan) -> str:
+        """The key of the plan's result."""
+        return f"{self._kind} {plan.key(tool_digest())}".lstrip()
 
-def keep_consoles(done: FinishedPlan, store: Store) -> None:
-    """Put the consoles of the guests that a plan lost into the store. The plan's notes name these consoles."""
-    assert not isinstance(done.result, OperationFailedError)
-    for lost in done.result.casualties:
-        store.keep_console(lost)
+    def row(self, key: str) -> Json | None:
+        """The row of the key; None if there is none."""
+        return None if self._fresh else self.store.get_run(key)
+
+    def examination(self, plan: Plan) -> Examination | None:
+        """The plan's result; None if there is none. Raises `StoreError` if it is damaged."""
+        row = self.row(self.key(plan))
+        return None if row is None else examination_in(row, self.store)
+
+    def keep(self, done: "FinishedPlan") -> None:
+        """Keep all that was found, at once. Without a recording nothing is kept, so that a later run tries again."""
+        if isinstance(done.result, Examination) and done.result.recording:
+            self.keep_recordings(done)
+            self.keep_consoles(done)
+            self.put(self.key(done.plan), done.result.to_json(), done.result.findings)
+            self.flush()
+
+    def keep_recordings(self, done: "FinishedPlan") -> None:
+        """Keep a plan's recordings and base image."""
+        assert isinstance(done.result, Examination)
+        self.store.keep_base(done.plan.base.path, done.plan.base.id)
+        for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
+            self.store.adopt_recording(path, id)
+
+    def keep_consoles(self, done: "FinishedPlan") -> None:
+        """Keep the consoles of the guests that a plan lost. The plan's notes name these consoles."""
+        assert isinstance(done.result, Examination)
+        for lost in done.result.lost_guests:
+            self.store.keep_console(lost)
+
+    def put(self, key: str, row: Json, findings: Iterable[Finding] = ()) -> None:
+        """Have a row and its findings kept by the next flush."""
+        self._rows[key] = row
+        self._findings += findings
+
+    @property
+    def is_flush_due(self) -> bool:
+        """Whether there are many rows, or the last flush was some time ago."""
+        return len(self._rows) >= UNFLUSHED_MAX or time.monotonic() - self._flushed > UNFLUSHED_SECONDS
+
+    def flush(self) -> None:
+        """Write rows and findings into the store, all of them or nothing."""
+        if self._rows:
+            self.store.put_runs(self._rows, findings=self._findings)
+        self._rows, self._findings = {}, []
+        self._flushed = time.monotonic()
 
 
 Batch = Sequence[tuple[int, Plan]]
 """Numbered plans of one workload that differ only in the disk. One machine examines them one after another.
 
-They have the same judges, which are not asked twice about what recoveries on both disks have shown.
+They have the same judges, whose opinions on equal observations are shared between the disks.
 """
 
 
 @dataclass(slots=True)
-class _Desk:
-    """What machines are to do (None: nothing more) and what they have done (None: one batch is finished)."""
+class _Queues:
+    """Work for machines (None: no more) and their results (None: the end of a batch)."""
 
     work: "queue.SimpleQueue[Batch | None]" = field(default_factory=queue.SimpleQueue)
     done: "queue.SimpleQueue[FinishedPlan | BaseException | None]" = field(default_factory=queue.SimpleQueue)
@@ -266,41 +308,41 @@ def examine_all(
     is given up. A judge that is still busy a few seconds later is left to its thread, whose results nobody takes.
     Raises the first HarnessError of any machine, except errors about one operation of one workload.
     """
-    waiting, desk = iter(todo), _Desk()
+    waiting, queues = iter(todo), _Queues()
     with ExitStack() as stack:
-        stack.callback(_remove_unclaimed, desk)
+        stack.callback(_remove_unclaimed, queues)
         first = list(islice(waiting, crew.machines))
         recorders = (plan.how.recorder for batch in first for _, plan in batch)
         settings = settings_for_recorders(crew.settings, recorders)
         for _ in first:
-            post = _Post(settings)
-            worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
+            slot = _MachineSlot(settings)
+            worker = threading.Thread(target=_work, args=(slot, queues, scratch, progress), daemon=True)
             stack.callback(worker.join, _LAST_OPINION_S)
-            stack.callback(post.close)
+            stack.callback(slot.close)
             worker.start()
-        stack.callback(desk.close, len(first))
+        stack.callback(queues.close, len(first))
         comparison = comparison_among(judge for batch in first for _, plan in batch for judge in plan.judges)
         if comparison is not None:
             stack.callback(comparison.stop)
-        yield from _results(desk, chain(first, waiting), (1 + AHEAD) * len(first), until)
+        yield from _results(queues, chain(first, waiting), (1 + AHEAD) * len(first), until)
 
 
-def _results(desk: _Desk, todo: Iterator[Batch], ahead: int, until: float | None) -> Iterator[FinishedPlan]:
-    """Keep `ahead` batches on the desk while there are more, and yield results, which are removed afterwards."""
+def _results(queues: _Queues, todo: Iterator[Batch], ahead: int, until: float | None) -> Iterator[FinishedPlan]:
+    """Keep `ahead` batches queued while there are more, and yield results, which are removed afterwards."""
     count = 0
     for item in islice(todo, ahead):
-        desk.work.put(item)
+        queues.work.put(item)
         count += 1
     while count:
         try:
-            result = _next(desk, until)
+            result = _next(queues, until)
         except TimeoutError:
             return
         if isinstance(result, BaseException):
             raise result
         if result is None:
             more = next(todo, None)
-            desk.work.put(more)
+            queues.work.put(more)
             count -= more is None
             continue
         try:
@@ -309,25 +351,25 @@ def _results(desk: _Desk, todo: Iterator[Batch], ahead: int, until: float | None
             result.remove()
 
 
-def _remove_unclaimed(desk: _Desk) -> None:
+def _remove_unclaimed(queues: _Queues) -> None:
     """Remove the recordings of results that nobody took because something else ended the campaign."""
-    while not desk.done.empty():
-        result = desk.done.get()
+    while not queues.done.empty():
+        result = queues.done.get()
         if isinstance(result, FinishedPlan):
             result.remove()
 
 
-def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | None:
+def _next(queues: _Queues, until: float | None) -> FinishedPlan | BaseException | None:
     """Wait in short steps, so that Ctrl-C is noticed. Raises TimeoutError if nothing has come by `until`."""
     while True:
         try:
-            return desk.done.get(timeout=0.2)
+            return queues.done.get(timeout=0.2)
         except queue.Empty:
             if is_over(until):
                 raise TimeoutError from None
 
 
-class _Post:
+class _MachineSlot:
     """One machine of a campaign. The machine is replaced when its crash disk has ended by itself."""
 
     def __init__(self, settings: MachineSettings) -> None:
@@ -367,45 +409,40 @@ class _Post:
         return result
 
 
-def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
+def _work(slot: _MachineSlot, queues: _Queues, scratch: Callable[[], Path], progress: Progress) -> None:
     try:
-        post.boot()
-        while (batch := desk.work.get()) is not None:
+        slot.boot()
+        while (batch := queues.work.get()) is not None:
             memo = OpinionMemo()
             for number, plan in batch:
                 recording = scratch()
                 result: Examination | OperationFailedError
                 try:
-                    result = post.examine(plan, recording, progress, memo)
+                    result = slot.examine(plan, recording, progress, memo)
                 except OperationFailedError as failed:
                     result = failed
-                desk.done.put(FinishedPlan(number, plan, recording, result))
-            desk.done.put(None)
+                queues.done.put(FinishedPlan(number, plan, recording, result))
+            queues.done.put(None)
     except Exception as error:  # passed on to the thread that can report it
-        desk.done.put(error)
+        queues.done.put(error)
 
 
 def _examine(
     plan: Plan, machine: Machine, recording: Path, progress: Progress, memo: OpinionMemo | None = None
 ) -> Examination:
     """Examine the plan. The `recording` stays; after a failure no part of it stays."""
-    counter = _Counter(progress)
+    reported = 0
+
+    def report(recoveries: int) -> None:
+        nonlocal reported
+        progress.recoveries(recoveries - reported)
+        reported = recoveries
+
     try:
-        examination = examine(machine, plan, recording, counter.total, memo)
+        examination = examine(machine, plan, recording, report, memo)
     except BaseException:
         for part in recording.parent.glob(f"{recording.name}*"):
             part.unlink(missing_ok=True)
         raise
-    counter.total(examination.recoveries)
+    report(examination.recoveries)
     return examination
-
-
-class _Counter:
-    """Turns running totals into steps."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._last = progress, 0
-
-    def total(self, count: int) -> None:
-        self._progress.recoveries(count - self._last)
-        self._last = count

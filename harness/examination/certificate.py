@@ -1,4 +1,4 @@
-"""What a verdict rests on, crash interval by crash interval."""
+"""Certificates: the evidence for a verdict, one for each crash interval."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class Certificate(Message):
 
     @staticmethod
     def of(report: IntervalReport, recover: RecoveryKind) -> "Certificate":
-        """The certificate that comes of a crash interval's report."""
+        """Makes the certificate of a crash interval from its report."""
         certificate = Certificate(
             recover=recover,
             index=report.index,
@@ -66,23 +66,28 @@ class Certificate(Message):
 
     def to_wire(self) -> Json:
         """For the store."""
-        told = {
-            **{"recover": self.recover.to_wire(), "index": self.index, "instants": to_plain(self.instants)},
-            **{"states": str(self.states), "covered": str(self.covered)},
-            **{"recoveries": self.recoveries, "remembered": self.remembered},
-            **{"left_out": self.left_out, "reached": to_plain(self.reached)},
+        row = {
+            "recover": self.recover.to_wire(),
+            "index": self.index,
+            "instants": to_plain(self.instants),
+            "states": str(self.states),
+            "covered": str(self.covered),
+            "recoveries": self.recoveries,
+            "remembered": self.remembered,
+            "left_out": self.left_out,
+            "reached": to_plain(self.reached),
         }
         if self.within is not None:
-            return {**told, "within": to_plain(self.within)}
+            return {**row, "within": to_plain(self.within)}
         outcomes = [{"observation": each.observation, "states": str(each.states)} for each in self.outcomes]
-        return {**told, "executions": self.executions, "outcomes": outcomes}
+        return {**row, "executions": self.executions, "outcomes": outcomes}
 
 
 def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
     """For the store: `certificates_of` reads it.
 
-    Trees of one run differ little, and audits tell contents byte by byte. So an entry of a tree stands there once,
-    where it comes first. From then on it is a number: how many different entries had come before it.
+    Trees of one run differ little, and audits record contents byte by byte. So each different entry of a tree is
+    written once, where it first occurs. Later occurrences are its number in the order of first occurrences.
     """
     numbers: dict[bytes, int] = {}
     known: dict[int, list[int]] = {}
@@ -91,25 +96,25 @@ def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
     def shortened(tree: list[Any]) -> list[Any]:
         if id(tree) in known:
             return known[id(tree)]
-        told, known[id(tree)] = [], []
+        entries, known[id(tree)] = [], []
         for entry in tree:
             digest = hashlib.sha256(json.dumps(entry).encode()).digest()
-            told.append(numbers.get(digest, entry))
+            entries.append(numbers.get(digest, entry))
             known[id(tree)].append(numbers.setdefault(digest, len(numbers)))
-        return told
+        return entries
 
     return [_with_trees(certificate, shortened).to_wire() for certificate in certificates]
 
 
-def certificates_of(told: Iterable[object]) -> list[Certificate]:
-    """The certificates that `certificates_to_wire` told. Raises `StoreError` if they are damaged."""
+def certificates_of(rows: Iterable[object]) -> list[Certificate]:
+    """The certificates that `certificates_to_wire` gave. Raises `StoreError` if they are damaged."""
     entries: list[Any] = []
 
     def whole(tree: list[Any]) -> list[Any]:
         return [entries[entry] if isinstance(entry, int) else _added(entry, entries) for entry in tree]
 
     try:
-        return [_with_trees(Certificate.from_wire(wire), whole) for wire in told]
+        return [_with_trees(Certificate.from_wire(wire), whole) for wire in rows]
     except (WireError, IndexError) as error:
         raise StoreError(f"damaged: a run is not what was put there: {error}") from error
 

@@ -14,7 +14,7 @@ from postcrash.store.store import Store, StoreError
 
 @dataclass(frozen=True, slots=True)
 class CertifiedRun(Message):
-    """The part of a run in the store that says what its certificates rest on.
+    """The fields of a run in the store that its certificates refer to.
 
     recording     id of the recording, base: id of the base image, model: the device model
     states        number of crash states, and covered: those that the certificates cover

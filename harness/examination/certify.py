@@ -60,9 +60,9 @@ def certify(
 
 def _check_intervals(source: Source, certificates: list[Certificate], known: dict[int, Interval]) -> None:
     """Raise UsageError unless each crash interval has a certificate for each kind of recovery."""
-    told = {(each.index, str(each.recover)) for each in certificates if each.within is None}
-    for index, (_, kind) in product(known, told):
-        if (index, kind) not in told:
+    covered = {(each.index, str(each.recover)) for each in certificates if each.within is None}
+    for index, (_, kind) in product(known, covered):
+        if (index, kind) not in covered:
             raise UsageError(f"certificates of {source.recording.stem}: there is none of crash interval {index}")
 
 
@@ -104,8 +104,8 @@ def _covered_state(
 ) -> tuple[list[tuple[int, int]], WireObservation]:
     """A random state and its predicted observation."""
     weights = [interval.covered(choices) for choices, _ in certificate.executions]
-    fixed, outcome = certificate.executions[_weighted(weights, chance)]
-    chosen = dict(fixed)
+    choices, outcome = certificate.executions[_weighted(weights, chance)]
+    chosen = dict(choices)
     for component, (_, _, versions) in enumerate(interval.components):
         if component not in chosen:
             chosen[component] = _weighted(versions, chance)

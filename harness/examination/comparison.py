@@ -1,4 +1,4 @@
-"""Judges that compare with a reference: what an examination asks of them besides their opinions."""
+"""Judges that compare with a reference: their interface besides the one of all judges."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,37 +18,37 @@ class Comparison(Protocol):
 
     @property
     def recorder(self) -> str:
-        """What sees the reference's requests, of `RECORDERS`."""
+        """The recorder of the reference, of `RECORDERS`."""
         ...
 
     @property
     def compared(self) -> ComparedWith:
-        """The reference, by what is in it."""
+        """The identity of the reference: its kernel, guest and target."""
         ...
 
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
-        """Why guests that `workload` costs are no change: the reference loses them too, or this is not known.
+        """Why lost guests are no difference: the reference loses guests with `workload` too, or this is not known.
 
-        `lost` says how one was lost while it ran the workload. None stands for the recovery of a crash state. The
-        answer is empty if the reference loses no guest.
+        `lost` says how a guest was lost while it ran the workload; None: in the recovery of a crash state. Empty if
+        the reference loses no guest.
         """
         ...
 
     def nearest(self, history: History, observation: Observation) -> Json | None:
-        """Of the outcomes that the reference shows at this instant, the one nearest to `observation`.
+        """The reference's outcome at this instant that is nearest to `observation`.
 
         It is a report (decoded JSON) with the mount and the tree. None if the reference shows none at the instant.
         """
         ...
 
     def stop(self) -> None:
-        """End the runs on the reference. What threads that run now ask afterwards has no answer."""
+        """End the runs on the reference. Threads that are running cannot start others."""
         ...
 
     def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
-        """What the reference does with `workload`, if it does not fail in the operation and the way of `failed`.
+        """How the reference's run of `workload` differs from `failed`: it runs, or fails in another way.
 
-        The answer is empty if it does. `held` is the disk on which the operation failed, as in `Exploration`.
+        Empty if it fails in the same way. `held` is the disk on which the operation failed, as in `Exploration`.
         """
         ...
 

@@ -22,11 +22,12 @@ from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
-from postcrash.reports.explanation.explanation import explain
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.store.records import Finding, recording_id, state_id
 
+_OF_WITNESS = ("interval", "choices", "lost", "torn", "started", "returned", "observation", "casualty")
+"""The fields of a finding that are those of its witness."""
 _NOT_AGAIN = "a violation did not show again when its state was recovered once more"
 
 
@@ -136,7 +137,7 @@ class Confirmation:
             judge = self._judge_within(name, crashed.settled(witness.choices), witness)
             ruling = Ruling()
             again = self._machine.explore(
-                *(source, recover, self._plan.how.budget), memo=False, intervals=[witness.interval]
+                source, recover, self._plan.how.budget, memo=False, intervals=[witness.interval]
             )
             for report in (event for event in again if isinstance(event, IntervalReport)):
                 for outcome in report.outcomes:
@@ -188,30 +189,16 @@ class Confirmation:
         plan, recording = self._plan, recording_id(place.recording.digest)
         if mounted_alone(witness.recover, plan.target) is not None:
             message = f"after {said_repair(witness.recover)}: {message}"
-        finding = Finding(
-            id=plan.finding_id(judge, message, witness.recover, within_recovery=place is not self._place),
-            checker=judge,
-            message=message,
-            target=plan.target.name,
-            kernel=plan.kernel,
-            model=plan.how.model,
-            workload_name=plan.workload.name,
-            workload_text=plan.workload.to_text(),
+        finding = plan.finding(
+            judge,
+            message,
+            witness.recover,
+            within_recovery=place is not self._place,
             recording=recording,
             base=place.base_id,
             state=state_id(recording, witness.interval, witness.choices),
-            interval=witness.interval,
-            choices=witness.choices,
-            lost=witness.lost,
-            torn=witness.torn,
-            started=witness.started,
-            returned=witness.returned,
-            observation=witness.observation,
-            casualty=witness.casualty,
-            recover=witness.recover.to_wire(),
-            guest=plan.guest,
-            built=plan.built,
+            **{name: getattr(witness, name) for name in _OF_WITNESS},
             compared=self._compared_by(judge),
             reference_outcome=reference,
         )
-        return replace(finding, explanation=explain(finding, place.recording, place.base))
+        return replace(finding, explanation=plan.explainer.explain(finding, place.recording, place.base))

@@ -1,4 +1,4 @@
-"""What a certificate and an examination cover, in words."""
+"""Describes the coverage of certificates and examinations in words."""
 
 import re
 from decimal import Decimal
@@ -9,11 +9,11 @@ from postcrash.harness.files.output import count_text
 from postcrash.harness.guests.events import IntervalReport
 
 _EXACT_MAX = 10**12
-"""Numbers up to this are written out."""
+"""Larger numbers are rounded."""
 _LEFT_OUT = re.compile(
     r"(?:within the recovery of \S+: )?crash interval \d+: \S+ of \S+ crash states(?:: [^;]*)?; (?P<why>.+)"
 )
-"""What `coverage` says of an interval that was covered in part, and what the examiner says before it."""
+"""The text of `coverage` for a partly covered interval, with the examiner's prefix."""
 
 
 def coverage(certificate: Certificate | IntervalReport) -> str:
@@ -35,13 +35,13 @@ def coverage(certificate: Certificate | IntervalReport) -> str:
 
 
 def why_left_out(reason: str) -> str | None:
-    """Why crash states were left out, if `reason` is what `coverage` says of a part; otherwise None."""
+    """Why crash states were left out, if `reason` is a text of `coverage`; otherwise None."""
     match = _LEFT_OUT.fullmatch(reason)
     return None if match is None else match["why"]
 
 
 def common_reason(reason: str) -> str:
-    """`reason` in words that workloads have in common: how much of which crash interval was covered is not in it."""
+    """`reason` without the crash interval and its counts, so that it is equal for many workloads."""
     why = why_left_out(reason)
     return reason if why is None else f"crash states were left out: {why}"
 

@@ -25,7 +25,7 @@ from postcrash.store.store import Store
 from postcrash.targets import RecoveryKind
 
 MESSAGE = "after a crash within recovery: "
-"""Begins the message of a finding if its judge looks at one recovery at a time."""
+"""Prefix of a finding's message if its judge looks at one recovery at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class SameRecovery:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """Nothing: the operations do not matter."""
+        """Nothing: opinions do not depend on the operations."""
         return ()
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
-        """The operations do not matter. Without a first tree, nothing could have changed."""
+        """Compare the two recoveries. Without a first tree, the judge is not put to the test."""
         found = recovery.difference(self.first, observation)
         if found:
             return Opinion(Verdict.VIOLATED, True, found)
@@ -66,7 +66,7 @@ class FirstCrash:
         return None if report.within is None else FirstCrash(report.within.interval, report.within.choices)
 
     def settled(self, choices: Choices) -> list[tuple[int, int]]:
-        """This state's choices, and those that `choices` of a crash within its recovery add."""
+        """This state's choices, with those that `choices` of a crash within its recovery add."""
         return [*self.choices, *((c - BELOW, version) for c, version in choices if c >= BELOW)]
 
 

@@ -13,7 +13,14 @@ from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import FirstCrash, SameRecovery, first_observation
 from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.judging import OpinionMemo, Opinions
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE, compared, count_in, doing, lost_in_run, note
+from postcrash.harness.examination.lost_guests import (
+    LOST_GUEST_JUDGE,
+    activity_of,
+    add_lost_guest,
+    examination_of_lost_run,
+    note,
+    unless_reference_loses_guests,
+)
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.recording import record
@@ -41,12 +48,14 @@ def examine(
 ) -> Examination:
     """Record `plan.workload` into the file `recording`, explore and judge every crash state, confirm each witness.
 
-    `progress` is called with the number of recoveries so far. `memo` has what the plan's judges have said about other
-    runs of the workload. It is of no use if programs said something else in this run.
+    `progress` is called with the number of recoveries so far. `memo` has the opinions of the plan's judges on
+    other runs of the workload. It is not used if programs acknowledged something else in this run.
     """
     metadata = {
         **about_target(plan.target),
-        **{"kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
+        "kernel": plan.kernel,
+        "base": plan.base.id,
+        "workload": plan.workload.name,
         "text": plan.workload.to_text(),
         **plan.about,
         "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",
@@ -58,7 +67,7 @@ def examine(
             machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder
         )
     except GuestLostError as error:
-        result = lost_in_run(plan, recording, error.lost)
+        result = examination_of_lost_run(plan, recording, error.lost)
     except RecordersDisagreeError as error:
         result = not_run(plan, str(error))
     except OperationFailedError as failed:
@@ -70,8 +79,8 @@ def examine(
         source = Source(recording, plan.base.path, how.model)
         result = _explored(machine, replace(plan, workload=ran), source, progress, opinions)
     for lost in machine.take_lost():
-        count_in(result, workload, lost)
-    result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]
+        add_lost_guest(result, workload, lost)
+    result.lost_guests += [finding.casualty for finding in result.findings if finding.casualty is not None]
     return result
 
 
@@ -103,8 +112,8 @@ def _explored(
 def _stops(plan: Plan) -> Iterator[int | None]:
     """The numbers of recoveries after which an exploration may stop, ascending. The last one is its whole budget."""
     whole = plan.how.budget.recoveries
-    asked = {number for number in (plan.glance, plan.enough) if number is not None}
-    yield from sorted(number for number in asked if whole is None or number < whole)
+    stops = {number for number in (plan.glance, plan.enough) if number is not None}
+    yield from sorted(number for number in stops if whole is None or number < whole)
     yield whole
 
 
@@ -136,7 +145,7 @@ class _Examiner:
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
-        is_short = not plan.is_asked_on and plan.findings_max > 1
+        is_short = not plan.seeks_more_violations and plan.findings_max > 1
         self._opinions = Opinions(memo, 1 if is_short else plan.findings_max, is_told=is_short)
         self._extents: list[Extent] = []
 
@@ -153,15 +162,17 @@ class _Examiner:
                         seconds += event.seconds
                     self._event(event, recover, before)
             except GuestLostError as error:
-                self._undecided(recover, f"no guest could be trusted: {doing(plan.workload, error.lost)}: {error}")
+                self._undecided(
+                    recover, f"no guest could be trusted: {activity_of(plan.workload, error.lost)}: {error}"
+                )
         self._result.reached(self._extents)
         confirmation = Confirmation(self._machine, plan, self._source, self._place, self._result, self._opinions)
-        for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
+        for name in [name for name in self._result.rulings if name != LOST_GUEST_JUDGE]:
             confirmation.confirm(name)
-        if casualties := self._result.rulings.get(CASUALTY_JUDGE):
-            casualties = self._result.rulings[CASUALTY_JUDGE] = compared(plan, casualties, None)
-            for message, witness in casualties.simplest_first():
-                self._result.findings.append(confirmation.finding(CASUALTY_JUDGE, message, witness, self._place))
+        if ruling := self._result.rulings.get(LOST_GUEST_JUDGE):
+            ruling = self._result.rulings[LOST_GUEST_JUDGE] = unless_reference_loses_guests(plan, ruling, None)
+            for message, witness in ruling.simplest_first():
+                self._result.findings.append(confirmation.finding(LOST_GUEST_JUDGE, message, witness, self._place))
         return self._result
 
     def _depth(self, recover: RecoveryKind) -> int:
@@ -182,7 +193,7 @@ class _Examiner:
                 self._progress(before + recoveries)
             case LostGuest(interval, choices):
                 state = state_id(self._result.recording, interval, choices)
-                self._result.casualties.append(event.casualty)
+                self._result.lost_guests.append(event.casualty)
                 self._result.notes.append(note(f"in the recovery of crash state {state}", event.casualty))
             case Nondeterministic(interval, first=first, second=second):
                 reason = f"crash interval {interval}: two recoveries of one crash state differ"
@@ -190,9 +201,9 @@ class _Examiner:
                 self._result.undecided(reason)
                 self._result.varying.append(reason)
 
-    def _interval(self, told: IntervalReport, recover: RecoveryKind) -> None:
-        shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in told.outcomes)
-        report, crashed = replace(told, outcomes=tuple(shared)), FirstCrash.of(told)
+    def _interval(self, raw: IntervalReport, recover: RecoveryKind) -> None:
+        shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in raw.outcomes)
+        report, crashed = replace(raw, outcomes=tuple(shared)), FirstCrash.of(raw)
         self._result.count(report)
         self._extents[-1].add(report)
         self._result.certificates.append(Certificate.of(report, recover))
@@ -217,14 +228,14 @@ class _Examiner:
 
         Executions with one outcome are compared once if they agree on what the first recovery had left open.
         """
-        compared = set()
+        unless_reference_loses_guests = set()
         for choices, number in report.executions:
             case = (number, frozenset((component, version) for component, version in choices if component >= BELOW))
             outcome = replace(report.outcomes[number], choices=choices)
-            if case not in compared and outcome.observation is not None:
+            if case not in unless_reference_loses_guests and outcome.observation is not None:
                 judge = SameRecovery(first_observation(within, choices))
                 self._outcome(report.index, outcome, [history], recover, [judge], FirstCrash.of(report))
-            compared.add(case)
+            unless_reference_loses_guests.add(case)
 
     def _outcome(
         self,
@@ -240,7 +251,7 @@ class _Examiner:
         if witness.casualty is not None:
             what = witness.casualty.what
             if crashed is None:
-                ruling = self._result.rulings.setdefault(CASUALTY_JUDGE, Ruling())
+                ruling = self._result.rulings.setdefault(LOST_GUEST_JUDGE, Ruling())
                 ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"))
                 ruling.violated(f"recovery: {what}", witness.settled({}, self._place.intervals[interval]))
             self._undecided(recover, f"a crash state could not be recovered: {what}")

@@ -20,7 +20,7 @@ class Exploration:
     depth     2: explore crashes within the recovery of each crash state too
     held      seed of the order in which writes complete while recording; None: in order of submission, as soon as the
               guest stands still
-    recorder  what sees the requests, of `RECORDERS`
+    recorder  the recorder of requests, of `RECORDERS`
     recovery  how crash states are recovered, of `RECOVERIES`
     """
 

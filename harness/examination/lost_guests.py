@@ -12,28 +12,27 @@ from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict, Workload
 from postcrash.model.operation import PROGRAMS
-from postcrash.reports.explanation.explanation import explain
 from postcrash.store.consoles import Casualty, console_file
 from postcrash.store.records import Finding, recording_id
 
-CASUALTY_JUDGE = "guest"
+LOST_GUEST_JUDGE = "guest"
 """The judge that a finding names if running a workload or recovering a crash state kills or hangs every guest."""
 _RECOVERIES = {"trust": "in the recovery of the base image", "recovery": "in the recovery of a crash state"}
 
 
 def note(during: str, lost: Casualty) -> str:
-    """One sentence: what the guest did, what happened then, and where the console is."""
+    """One sentence: what the guest was doing, what happened, and where the console is."""
     return f"{during}: {lost.what}; the guest was replaced (console: {console_file(lost)} in the store)"
 
 
-def doing(workload: Workload, lost: LostAtWork) -> str:
-    """What a guest did when it was lost."""
+def activity_of(workload: Workload, lost: LostAtWork) -> str:
+    """What the guest was doing when it was lost."""
     if lost.during != "run":
         return _RECOVERIES[lost.during]
     started, returned = lost.started, lost.returned
-    recorded = range(len(workload.setup), len(workload.operations))
-    program = next((number for number in recorded if workload.operations[number].word in PROGRAMS), None)
-    if program is not None and started > program + 1:  # how often it had said something is not known
+    measured = range(len(workload.setup), len(workload.operations))
+    program = next((number for number in measured if workload.operations[number].word in PROGRAMS), None)
+    if program is not None and started > program + 1:  # the number of its acknowledgements is not known
         return f"in '{workload.operations[program]}', or after it"
     if started > returned:
         operation = workload.operations[started - 1]
@@ -47,35 +46,35 @@ def doing(workload: Workload, lost: LostAtWork) -> str:
     return f"after '{workload.operations[started - 1]}'"
 
 
-def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
+def add_lost_guest(result: Examination, workload: Workload, lost: LostAtWork) -> None:
     """Note a guest that was lost while the workload ran, and have its console kept."""
-    result.casualties.append(lost.casualty)
-    result.notes.append(note(doing(workload, lost), lost.casualty))
+    result.lost_guests.append(lost.casualty)
+    result.notes.append(note(activity_of(workload, lost), lost.casualty))
 
 
-def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
+def examination_of_lost_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
     """The examination of a workload that lost two guests: one finding. All other judges are undecided.
 
     If the plan compares with a reference that loses guests too, there is no finding.
     `recording` has what the last guest did until it was lost.
     """
-    where = doing(plan.workload, lost)
+    where = activity_of(plan.workload, lost)
     message = f"{where}: {lost.what}"
-    recorded = Recording(recording)
-    finding = _finding(plan, recorded, lost, message)
+    contents = Recording(recording)
+    finding = _finding(plan, contents, lost, message)
     result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel, plan.guest)
-    result.device = Provenance.of(recorded).device
+    result.device = Provenance.of(contents).device
     reason = f"the workload did not come to its end: {message}"
     names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
     result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
-    ruling = compared(plan, Ruling(Verdict.VIOLATED, relevant=True, reason=message), lost)
-    result.rulings[CASUALTY_JUDGE] = ruling
+    ruling = unless_reference_loses_guests(plan, Ruling(Verdict.VIOLATED, relevant=True, reason=message), lost)
+    result.rulings[LOST_GUEST_JUDGE] = ruling
     result.findings = [finding] * (ruling.verdict is Verdict.VIOLATED)
     return result
 
 
-def compared(plan: Plan, ruling: Ruling, lost: LostAtWork | None) -> Ruling:
-    """The ruling on guests that the plan's workload cost. It is undecided if a judge compares and sees no change.
+def unless_reference_loses_guests(plan: Plan, ruling: Ruling, lost: LostAtWork | None) -> Ruling:
+    """The ruling on guests lost by the plan's workload. It is undecided if a judge compares and sees no difference.
 
     `lost` is as in `Comparison.why_no_change`.
     """
@@ -84,19 +83,15 @@ def compared(plan: Plan, ruling: Ruling, lost: LostAtWork | None) -> Ruling:
     return Ruling(Verdict.UNDECIDED, relevant=True, reason=reason, unknown=[reason]) if reason else ruling
 
 
-def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) -> Finding:
+def _finding(plan: Plan, contents: Recording, lost: LostAtWork, message: str) -> Finding:
     # There is no crash interval before the set-up is durable. The last interval ends where the recording ends.
-    known = intervals(recorded, plan.base.path, plan.how.model)
-    finding = Finding(
-        id=plan.finding_id(CASUALTY_JUDGE, message, None, within_recovery=False),
-        checker=CASUALTY_JUDGE,
-        message=message,
-        target=plan.target.name,
-        kernel=plan.kernel,
-        model=plan.how.model,
-        workload_name=plan.workload.name,
-        workload_text=plan.workload.to_text(),
-        recording=recording_id(recorded.digest),
+    known = intervals(contents, plan.base.path, plan.how.model)
+    finding = plan.finding(
+        LOST_GUEST_JUDGE,
+        message,
+        None,
+        within_recovery=False,
+        recording=recording_id(contents.digest),
         base=plan.base.id,
         state="",
         interval=max(len(known) - 1, 0),
@@ -107,9 +102,7 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
         returned=lost.returned,
         observation=None,
         casualty=lost.casualty,
-        recover={},
-        guest=plan.guest,
-        built=plan.built,
-        explanation=None,
     )
-    return replace(finding, explanation=explain(finding, recorded, plan.base.path)) if known else finding
+    if not known:
+        return finding
+    return replace(finding, explanation=plan.explainer.explain(finding, contents, plan.base.path))

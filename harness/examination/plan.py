@@ -1,17 +1,34 @@
-"""What an examination is asked to do."""
+"""Plans: the parameters of an examination."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
+from postcrash._core import Recording
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.store.explanation_data import Explanation
 from postcrash.store.kernel_build import KernelBuild
-from postcrash.store.records import finding_id
+from postcrash.store.records import Finding, finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target
+
+
+class Explainer(Protocol):
+    """Explains findings and names blocks of file systems. `postcrash.reports.explanation.explanation` is one."""
+
+    @property
+    def explain(self) -> Callable[[Finding, Recording, Path], Explanation]:
+        """Explains a finding by its recording and the base image that this was made on."""
+        ...
+
+    @property
+    def block_kind(self) -> Callable[[bytes, Workload], str]:
+        """Says what a written block is: `data` of the workload, or the name of a structure."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +49,9 @@ class Plan:
     how: Exploration
     findings_max: int = 1
     """The most findings for each judge."""
-    is_asked_on: bool = True
-    """Whether a judge to which open contents matter is asked for more than one objection to an outcome. It is not if
-    each question starts a process."""
+    seeks_more_violations: bool = True
+    """Whether judges of open contents look for further violations in an outcome that they object to. They do not if
+    each opinion starts a process."""
     glance: int | None = None
     """The number of recoveries after which a workload is explored no further unless they show a violation. None: no
     such number."""
@@ -43,8 +60,10 @@ class Plan:
     recording: int = 1
     """The number of this recording among those that are made of one workload in the same way."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else the recording says of itself: what is needed to ask the judges again."""
+    """Further metadata of the recording, which are needed to make the judges again."""
     built: KernelBuild | None = None
+    explainer: Explainer = field(kw_only=True, repr=False, compare=False)
+    """What explains the findings."""
 
     def key(self, tool: str) -> str:
         """The plan's key. Plans that must come to the same result with the same `tool` have the same key."""
@@ -53,7 +72,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                f"{self.findings_max} {self.is_asked_on} {self.glance} {self.enough} {self.recording}",
+                f"{self.findings_max} {self.seeks_more_violations} {self.glance} {self.enough} {self.recording}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )
@@ -73,3 +92,22 @@ class Plan:
             *([json.dumps(dict(self.about), sort_keys=True)] if self.about else []),
         )
         return finding_id(parts)
+
+    def finding(
+        self, judge: str, message: str, recover: RecoveryKind | None, *, within_recovery: bool, **shown: Any
+    ) -> Finding:
+        """A finding of `judge`, as `finding_id` has it, in which `shown` are the fields that say what was seen."""
+        return Finding(
+            id=self.finding_id(judge, message, recover, within_recovery=within_recovery),
+            checker=judge,
+            message=message,
+            target=self.target.name,
+            kernel=self.kernel,
+            guest=self.guest,
+            built=self.built,
+            model=self.how.model,
+            workload_name=self.workload.name,
+            workload_text=self.workload.to_text(),
+            recover=recover.to_wire() if recover else {},
+            **shown,
+        )

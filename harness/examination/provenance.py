@@ -17,7 +17,7 @@ class Provenance(Message):
     """What postcrash reads in the metadata of a workload's recording. Metadata say more, for people.
 
     base          the id of the base image on which the workload began
-    recorder      what saw the requests, and `asked` what was asked for, which may be `auto`
+    recorder      the recorder of the requests, and `asked` the requested one, which may be `auto`
     held          seed of the held-back completions; None if they were not held back
     device        the path of the requests, in words
     application   the application that was run, with all that is needed to judge once more
@@ -47,5 +47,5 @@ class Provenance(Message):
 
     @property
     def recorder_again(self) -> str:
-        """What to ask for to have the workload recorded once more."""
+        """The recorder to request when the workload is recorded again."""
         return self.asked or self.recorder

@@ -1,4 +1,4 @@
-"""Make a recording with the recorder that was asked for."""
+"""Recorders, and recording a workload with one of them."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class Job:
 
 
 class Recorder(Protocol):
-    """What sees the requests of a run."""
+    """Records the requests of a run."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class Recorder(Protocol):
 
     @property
     def device(self) -> str:
-        """The path of the requests, as its recordings describe it."""
+        """The path of the requests, as recordings describe it."""
         ...
 
     def settings(self, settings: MachineSettings) -> MachineSettings:
@@ -111,11 +111,11 @@ _BEST_FIRST: tuple[Recorder, ...] = (DmLogWrites(), CrashDisk())
 AUTO = "auto"
 CRASH_DISK, DM_LOG_WRITES = CrashDisk.name, DmLogWrites.name
 RECORDERS = (AUTO, *sorted(recorder.name for recorder in _BEST_FIRST))
-"""The names that can be asked for. `auto` is the best recorder that the kernel has."""
+"""The names that can be requested. `auto` is the best recorder that the kernel has."""
 
 
 def recorder_named(name: str) -> Recorder:
-    """The recorder of that name: one of RECORDERS, except `auto`."""
+    """The recorder of that name, which is not `auto`."""
     return next(recorder for recorder in _BEST_FIRST if recorder.name == name)
 
 
@@ -169,7 +169,14 @@ def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> Workl
         for log_set_up in (False, True):
             try:
                 ran = machine.record(
-                    *(job.base, job.mount, job.workload, below, metadata, job.held), log=log, log_set_up=log_set_up
+                    job.base,
+                    job.mount,
+                    job.workload,
+                    below,
+                    metadata,
+                    job.held,
+                    log=log,
+                    log_set_up=log_set_up,
                 )
             except GuestLostError:
                 shutil.copyfile(below, out)

@@ -1,4 +1,4 @@
-"""What the recording of a finding says of itself: how it was made, on which target, and on which base image."""
+"""The metadata of a finding's recording: how it was made, on which target, and on which base image."""
 
 import json
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def _metadata_of(store: Store, recording: str) -> Json:
 
 
 def about_target(target: Target) -> Json:
-    """What a recording's metadata say of its target: all that is known, because users have targets of their own."""
+    """Metadata that describe the target in full, because users have targets of their own."""
     return {"target": target.name, _FIELDS: asdict(target)}
 
 
@@ -66,12 +66,12 @@ def target_of_recording(store: Store, recording: str) -> Target | None:
         return None
 
 
-def described_target(recorded: Json, id: str) -> Target | None:
+def described_target(metadata: Json, id: str) -> Target | None:
     """The target that the metadata of a recording describe, None if they do not. Raises UsageError, which has `id`."""
-    if _FIELDS not in recorded:
+    if _FIELDS not in metadata:
         return None
     try:
-        return target_of(recorded[_FIELDS], f"the recording of {id}")
+        return target_of(metadata[_FIELDS], f"the recording of {id}")
     except TargetFileError as error:
         raise UsageError(str(error)) from None
 

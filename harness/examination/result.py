@@ -24,7 +24,7 @@ REASONS_MAX = 100
 
 @dataclass(slots=True)
 class Ruling:
-    """What one judge says of a whole exploration, and the best witness if it is VIOLATED."""
+    """One judge's verdict on a whole exploration, with the simplest witnesses if it is VIOLATED."""
 
     verdict: Verdict = Verdict.HOLDS
     relevant: bool = False
@@ -79,7 +79,7 @@ class Ruling:
         return [(message, witness) for (message, _), witness in in_order]
 
     def undecided(self, reason: str) -> None:
-        """Make a ruling that HOLDS undecided, because something was not looked at."""
+        """Make a ruling that HOLDS undecided, because something was not examined."""
         self.leave_open(reason)
         if self.verdict < Verdict.UNDECIDED:
             self.verdict, self.reason = Verdict.UNDECIDED, reason
@@ -142,6 +142,10 @@ class Witness:
 
 COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals", "instants")
 """The counts of an examination, except those of crash states."""
+STATE_COUNTS = ("states", "covered", "states_within", "covered_within")
+"""The counts of crash states, which can be too large for JSON's numbers."""
+_TEXTS = ("recording", "base", "model", "kernel", "guest", "device", "unsupported")
+_LISTS = ("notes", "varying")
 
 
 @dataclass(slots=True)
@@ -213,8 +217,8 @@ class Examination:
     """Whether crash states were left out because there was a violation (`Plan.enough`)."""
     varying: list[str] = field(default_factory=list)
     """Why a later examination of the same plan is uncertain: two recoveries of one crash state differed."""
-    casualties: list[Casualty] = field(default_factory=list)
-    """Guests that were lost, whose consoles are to be kept. The store has them elsewhere."""
+    lost_guests: list[Casualty] = field(default_factory=list)
+    """Guests that were lost. Their consoles are kept apart from the result."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
     """Recordings of recoveries, by their id. The crash of a finding comes within each of them."""
 
@@ -231,11 +235,11 @@ class Examination:
             ruling.undecided(reason)
 
     def follows(self, first: "Examination") -> None:
-        """Add what a shorter examination of the same plan noticed and this one need not notice again.
+        """Add the observations of a shorter examination of the same plan that need not recur in this one.
 
-        What a judge objected to then, and does not now, stays violated: the recovery varies.
+        A violation of the first examination stays one if it does not recur: the recovery varies.
         """
-        self.casualties[:0] = first.casualties
+        self.lost_guests[:0] = first.lost_guests
         self.notes[:0] = first.notes
         for reason in first.varying:
             self.undecided(reason)
@@ -271,54 +275,41 @@ class Examination:
 
     def to_json(self) -> Json:
         """For the store."""
-        rulings = {
-            name: {
-                "verdict": ruling.verdict.name,
-                "relevant": ruling.relevant,
-                "reason": ruling.reason,
-                "unknown": ruling.unknown,
-            }
-            for name, ruling in self.rulings.items()
-        }
-        counts = {name: getattr(self, name) for name in COUNTS}
         return {
-            **counts,
-            **{"recording": self.recording, "base": self.base, "model": self.model, "kernel": self.kernel},
-            "guest": self.guest,
-            "device": self.device,
-            "states": str(self.states),
-            "covered": str(self.covered),
-            "states_within": str(self.states_within),
-            "covered_within": str(self.covered_within),
-            "rulings": rulings,
-            "notes": self.notes,
-            "unsupported": self.unsupported,
+            **{name: getattr(self, name) for name in (*COUNTS, *_TEXTS, *_LISTS)},
+            **{name: str(getattr(self, name)) for name in STATE_COUNTS},
             "is_cut_short": self.is_cut_short,
-            "varying": self.varying,
+            "rulings": {
+                name: {
+                    "verdict": ruling.verdict.name,
+                    "relevant": ruling.relevant,
+                    "reason": ruling.reason,
+                    "unknown": ruling.unknown,
+                }
+                for name, ruling in self.rulings.items()
+            },
             "findings": [finding.id for finding in self.findings],
             "certificates": certificates_to_wire(self.certificates),
         }
 
     @staticmethod
     def from_json(obj: Json, finding: Callable[[str], Finding]) -> "Examination":
-        """What `to_json` gave; `finding` fetches a finding by its id."""
-        examination = Examination(
-            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "guest", "device", "unsupported")},
+        """Reads what `to_json` gave; `finding` fetches a finding by its id."""
+        plain: Json = {
+            **{name: obj[name] for name in (*COUNTS, *_TEXTS)},
+            **{name: list(obj[name]) for name in _LISTS},
+            **{name: int(obj[name]) for name in STATE_COUNTS},
+        }
+        return Examination(
+            **plain,
             is_cut_short=obj["is_cut_short"],
-            varying=list(obj["varying"]),
-            states=int(obj["states"]),
-            covered=int(obj["covered"]),
-            states_within=int(obj["states_within"]),
-            covered_within=int(obj["covered_within"]),
-            notes=list(obj["notes"]),
+            rulings={
+                name: Ruling(Verdict[ruling["verdict"]], ruling["relevant"], ruling["reason"], ruling["unknown"])
+                for name, ruling in obj["rulings"].items()
+            },
             findings=[finding(known) for known in obj["findings"]],
             certificates=certificates_of(obj["certificates"]),
-            **{name: obj[name] for name in COUNTS},
         )
-        for name, ruling in obj["rulings"].items():
-            verdict = Verdict[ruling["verdict"]]
-            examination.rulings[name] = Ruling(verdict, ruling["relevant"], ruling["reason"], ruling["unknown"])
-        return examination
 
 
 def _form(reason: str) -> str:

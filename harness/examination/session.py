@@ -1,4 +1,4 @@
-"""What every command that runs guests needs: kernel, guest root, base images, store."""
+"""Sessions: the kernel, guest root, base images and store of a command."""
 
 import atexit
 import os
@@ -11,7 +11,8 @@ from pathlib import Path
 from postcrash.checkers import CHECKERS, PRACTICE, recovery
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Crew
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
+from postcrash.harness.examination.plan import Explainer
 from postcrash.harness.examination.recording import CrashDisk
 from postcrash.harness.examination.recording_metadata import recorded_target
 from postcrash.harness.files.digest import content_digest
@@ -56,18 +57,18 @@ from postcrash.targets import (
 
 ALL = "all"
 _GROUPS = {ALL: TARGETS, "variants": VARIANTS}
-"""Stands in place of a target's name for the whole catalogue."""
+"""Names of groups of targets."""
 JUDGE_NAMES = (
     *(checker.name for checker in (*CHECKERS, *PRACTICE)),
     *(prop.name for prop in PROPERTIES),
-    *(CASUALTY_JUDGE, recovery.NAME),
+    *(LOST_GUEST_JUDGE, recovery.NAME),
 )
 """The names of all judges that rulings and findings can have."""
 
 
 @dataclass
 class Session:
-    """One run of a command. Everything is made when it is first asked for.
+    """One run of a command. Everything is made when it is first needed.
 
     `engine`, `kernel_name` and `virtual_time` come from the command line.
     """
@@ -76,6 +77,8 @@ class Session:
     engine: str = "auto"
     kernel_name: str | None = None
     virtual_time: bool = False
+    explainer: Explainer | None = None
+    """What explains findings. A session that makes no plans needs none."""
     _own: list[Target] = field(default_factory=list)
     """Targets that are not in the catalogue."""
     _roots: dict[tuple[Kernel, tuple[Target, ...]], Path] = field(default_factory=dict)
@@ -83,7 +86,7 @@ class Session:
     _images: dict[tuple[object, ...], BaseImage] = field(default_factory=dict)
     """Base images that have not aged, by how they are made."""
     _without_log_writes: set[Kernel] = field(default_factory=set)
-    """Kernels for which the user has been told that they have no dm-log-writes."""
+    """Kernels without dm-log-writes for which a note has been printed."""
 
     @property
     def invocation(self) -> str:
@@ -175,7 +178,7 @@ class Session:
     def crew(self, guests: int | None, kernel: Kernel | None = None) -> Crew:
         """`guests` machines with `kernel` or the session's. The default is one for each CPU that this process may use.
 
-        If the kernel has no dm-log-writes, the user is told so.
+        Prints a note if the kernel has no dm-log-writes.
         """
         kernel = kernel or self.kernel
         settings = self._settings(kernel)

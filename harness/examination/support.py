@@ -1,13 +1,13 @@
 """Whether a file system lacks an operation, or fails to do what it can do.
 
-A kernel answers both with the same errno: EPERM of link(2) is what vfat says of every file, and what a bug says of one.
+A kernel answers both with the same errno: link(2) fails with EPERM for all files on vfat, and for one file in a bug.
 """
 
 from postcrash.model.operation import Variant
 from postcrash.model.workload import Workload
 
 WORKS_ELSEWHERE = "it works in another workload"
-"""What is said of an operation that seems to be lacking."""
+"""Why an operation that fails as if it were lacking is not lacking."""
 
 
 class Support:
@@ -18,7 +18,7 @@ class Support:
         self._refused: set[Variant] = set()
 
     def ran(self, workload: Workload) -> None:
-        """Note that every operation of the workload did what it should."""
+        """Note that every operation of the workload succeeded."""
         self._ran.update(operation.variant for operation in workload.operations)
 
     def refused(self, variant: Variant) -> None:

@@ -51,20 +51,20 @@ class _Count:
         """Count what the certificate of `interval` covers, at one of its instants."""
         self.covered += certificate.covered
         known: dict[int, bool] = {}
-        for fixed, outcome in certificate.executions:
+        for choices, outcome in certificate.executions:
             wire = certificate.outcomes[outcome].observation
             open_ = open_components(wire)
             if not open_ and outcome not in known:
                 known[outcome] = self._breaks(history, wire)
             if not open_:
-                self.broken += interval.covered(fixed) if known[outcome] else 0
+                self.broken += interval.covered(choices) if known[outcome] else 0
                 continue
             for versions in product(*(range(count) for count in open_.values())):
                 if self.judged > JUDGED_MAX:
                     return
                 chosen = dict(zip(open_, versions, strict=True))
                 if self._breaks(history, settled(wire, chosen)):
-                    self.broken += interval.covered([*fixed, *chosen.items()])
+                    self.broken += interval.covered([*choices, *chosen.items()])
 
     def _breaks(self, history: History, wire: WireObservation) -> bool:
         self.judged += 1

@@ -3,8 +3,8 @@
 No specification is needed. An outcome is what a recovery shows: every name, type, mode, size, link, attribute and byte.
 If a recovery left contents open, each of their versions is compared. Other judges look at the kernel's log.
 
-What the reference shows does not depend on the kernel that is compared with it. So the store keeps it, and each later
-comparison with the same reference takes it from there.
+The reference's outcomes do not depend on the kernel that is compared with it. So the store keeps them for later
+comparisons with the same reference.
 """
 
 import threading
@@ -17,14 +17,20 @@ from pathlib import Path
 from postcrash.checkers.boot_repair import why_boot_stops
 from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.harness.errors import CrashDiskEndedError, HarnessError, LostAtWork, OperationFailedError
-from postcrash.harness.examination.campaign import examination_in, tool_digest
+from postcrash.harness.examination.campaign import ResultStore
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.expectations.outcome_comparison import Natures, natures, of_bytes, of_names, strange_parts
+from postcrash.harness.expectations.outcome_comparison import (
+    OutcomeMetadata,
+    metadata_of,
+    of_bytes,
+    of_names,
+    strange_parts,
+)
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
@@ -46,15 +52,17 @@ class ReferenceOutcomes:
     """The outcomes of one workload that a kernel has shown, by instant. `unknown` says why some may be missing."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[int, int], dict[Natures, list[Observation]]] = defaultdict(lambda: defaultdict(list))
+        self._seen: dict[tuple[int, int], dict[OutcomeMetadata, list[Observation]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         self.unknown = ""
 
     def add(self, history: History, observation: Observation) -> None:
         """Add an outcome."""
-        self._seen[history.started, history.returned][natures(observation)].append(observation)
+        self._seen[history.started, history.returned][metadata_of(observation)].append(observation)
 
     def has(self, history: History, observation: Observation) -> bool:
-        """Whether the kernel has shown the outcome, with the versions of open contents that are asked about."""
+        """Whether the kernel has shown the outcome, with these versions of open contents."""
         return any(not _differ_in_hash(observation.tree, known) for known in self._alike(history, observation))
 
     def varies(self, history: History, observation: Observation) -> bool:
@@ -64,13 +72,13 @@ class ReferenceOutcomes:
 
     def _alike(self, history: History, observation: Observation) -> Iterator[Tree]:
         """Trees that the kernel has shown and that differ from the outcome in bytes of unknown origin at most."""
-        for known in self._seen[history.started, history.returned].get(natures(observation), ()):
+        for known in self._seen[history.started, history.returned].get(metadata_of(observation), ()):
             if is_version_of(observation.tree, known.tree):
                 yield known.tree
 
     def differences(self, history: History, observation: Observation) -> list[str]:
         """In words: how the outcome differs from the nearest one that the kernel has shown."""
-        mine, nearest = natures(observation), self._nearest_natures(history, observation)
+        mine, nearest = metadata_of(observation), self._nearest_metadata(history, observation)
         if nearest is None:
             return ["there is no such instant"]
         if mine.mount_errno != nearest.mount_errno:
@@ -86,17 +94,17 @@ class ReferenceOutcomes:
 
     def nearest(self, history: History, observation: Observation) -> Observation | None:
         """The outcome at this instant that `differences` compares with. None if the kernel has shown none there."""
-        natures_there = self._nearest_natures(history, observation)
-        if natures_there is None:
+        metadata = self._nearest_metadata(history, observation)
+        if metadata is None:
             return None
-        known = self._seen[history.started, history.returned][natures_there]
-        if natures_there != natures(observation):
+        known = self._seen[history.started, history.returned][metadata]
+        if metadata != metadata_of(observation):
             return known[0]
         return min(known, key=lambda each: len(strange_parts(observation.tree, each.tree)))
 
-    def _nearest_natures(self, history: History, observation: Observation) -> Natures | None:
-        """What the nearest outcome is compared by before its bytes are. None if there is no outcome at the instant."""
-        mine = set(natures(observation).names)
+    def _nearest_metadata(self, history: History, observation: Observation) -> OutcomeMetadata | None:
+        """The metadata of the nearest outcome. None if there is no outcome at the instant."""
+        mine = set(metadata_of(observation).names)
         seen = self._seen.get((history.started, history.returned), {})
         return min(seen, key=lambda theirs: (len(mine ^ set(theirs.names)), repr(theirs)), default=None)
 
@@ -228,8 +236,8 @@ class DifferenceJudge:
         if shown.varies(history, observation):
             varying = "shows this with other bytes of unknown origin, which vary there"
             return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name} {varying}")
-        told = ", ".join(shown.differences(history, observation))
-        return Opinion(Verdict.VIOLATED, True, f"{told}; {self.reference.name} never shows this")
+        differences = ", ".join(shown.differences(history, observation))
+        return Opinion(Verdict.VIOLATED, True, f"{differences}; {self.reference.name} never shows this")
 
     def nearest(self, history: History, observation: Observation) -> Json | None:
         """See `Comparison`."""
@@ -309,16 +317,16 @@ class DifferenceJudge:
 
     def _known_or_examined(self, plan: Plan, shown: ReferenceOutcomes) -> Examination | HarnessError:
         """The reference's examination, from the store if it is there. Its outcomes are added to `shown`."""
-        store, key = self.reference.store, f"reference {plan.key(tool_digest())}"
-        if (row := store.get_run(key)) is not None:
-            known = examination_in(row, store)
+        kept = ResultStore(self.reference.store, "reference")
+        if (known := kept.examination(plan)) is not None:
             _Collector(shown).take(known, plan.workload)
             return known
         result = self._examined(plan)
         is_whole = isinstance(result, Examination) and result.verdict is Verdict.HOLDS
         if isinstance(result, Examination) and result.recording and is_whole:  # what is open may be decided later
             certificates = [replace(each, executions=()) for each in result.certificates]
-            store.put_run(key, replace(result, certificates=certificates).to_json())
+            kept.put(kept.key(plan), replace(result, certificates=certificates).to_json())
+            kept.flush()
         return result
 
     def _examined(self, plan: Plan) -> Examination | HarnessError:

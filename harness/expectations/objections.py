@@ -1,4 +1,4 @@
-"""What judges that compare nothing say of a finding that a comparison made.
+"""Opinions of judges of practice on the findings of a comparison.
 
 A comparison says only that a reference never shows a state. If documents or practice (`--expect practice`) speak
 against the state too, it is wrong whatever the reference does. Such a judge also says what to look for in a script.
@@ -22,7 +22,7 @@ class PracticeObjection:
     rule: str
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In one line."""
         return f"{self.judge}: {self.message}; {self.rule}"
 
@@ -30,8 +30,8 @@ class PracticeObjection:
 def objections(finding: Finding, target: Target) -> tuple[PracticeObjection, ...]:
     """The objections of level `practice` to the state of a comparison's finding. Empty for other findings.
 
-    An objection counts only if a rule is broken by it. A judge of what the finding's recovery did not do, such as fsck,
-    is not asked, and what it would say is not known.
+    An objection counts only if it breaks a rule. Judges of what the finding's recovery did not do, such as fsck, are
+    not asked.
     """
     if not finding.reference_name or finding.observation is None:
         return ()

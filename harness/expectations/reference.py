@@ -12,8 +12,8 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
 from postcrash.harness.examination.recording_metadata import recorded_base
 from postcrash.harness.examination.session import Session, settings_for
@@ -43,7 +43,7 @@ def opened(session: Session, expected: Expectation, target: Target, how: Explora
 def judges_of(session: Session, finding: Finding, target: Target, how: Exploration) -> Iterator[tuple[Judge, ...]]:
     """The judge that a finding names. No judge if the finding is about lost guests or about two recoveries."""
     name, how = finding.checker, replace(how, recovery="both" if finding.is_repaired else "mount")
-    if name in (CASUALTY_JUDGE, SameRecovery.name):
+    if name in (LOST_GUEST_JUDGE, SameRecovery.name):
         yield ()
     elif name == folder_judge.NAME:
         with judge_again(session.store, finding) as check:
@@ -71,7 +71,7 @@ def reference_named(
 ) -> Reference:
     """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError.
 
-    If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. The user is told so once.
+    If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. A note says so once.
     `base` is the target's base image, if it is not to be made. Another kernel has the same image, also if it would age
     one in another way. `compared` is what the name stood for when a finding was made: the same is taken, or UsageError
     says that it is gone.
@@ -90,7 +90,7 @@ def reference_named(
         )
     session.require_programs(other, kernel, kinds)
     how = replace(how, recorder=_recorder_of_both(session, name, kernel, how.recorder))
-    plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
+    plan = make_plan(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
     return Reference(name, plan, settings_for(kernel, session.root_of(kernel)), session.store)
 
 
@@ -98,8 +98,8 @@ def _kernel_compared(session: Session, name: str, target: Target, compared: Comp
     if compared is not None:
         same = session.same_kernel(compared.kernel, compared.guest, compared.built)
         if same is None:
-            told = f"{compared.kernel} ({compared.built.told})" if compared.built else compared.kernel
-            raise UsageError(f"the kernel {name} with which it was compared is not here any more: {told}")
+            description = f"{compared.kernel} ({compared.built.told})" if compared.built else compared.kernel
+            raise UsageError(f"the kernel {name} with which it was compared is not here any more: {description}")
         return same
     found = session.kernel_for(name, target)
     if found is None:
@@ -114,18 +114,18 @@ def _target_compared(session: Session, name: str, compared: ComparedWith | None)
     return target
 
 
-def _recorder_of_both(session: Session, name: str, kernel: Kernel, asked: str) -> str:
+def _recorder_of_both(session: Session, name: str, kernel: Kernel, requested: str) -> str:
     """The recorder for the session's kernel and for `kernel`, which `name` stands for."""
-    if asked == DM_LOG_WRITES and lacks_log_writes(kernel):
+    if requested == DM_LOG_WRITES and lacks_log_writes(kernel):
         raise UsageError(f"{name}: {kernel.label} has no {DM_LOG_WRITES}, and both kernels need the same recorder")
-    if asked != AUTO or has_log_writes(session.kernel) == has_log_writes(kernel):
-        return asked
+    if requested != AUTO or has_log_writes(session.kernel) == has_log_writes(kernel):
+        return requested
     _tell_recorder(session.kernel.label, name)
     return CRASH_DISK
 
 
 @cache
 def _tell_recorder(*compared: str) -> None:
-    """Tell the user, once for each pair of kernels."""
+    """Print a note, once for each pair of kernels."""
     pair = " and ".join(compared)
     say(f"only one of {pair} has {DM_LOG_WRITES}: both are recorded on {CrashDisk.device} (docs/recorders.md)")

@@ -3,15 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from postcrash.harness.budget import Budget
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Progress, run_plan
 from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.crash_in_recovery import state_below
-from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.provenance import Provenance
+from postcrash.harness.examination.planner import plan_again
 from postcrash.harness.examination.recording_metadata import provenance, recorded_base
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
@@ -19,11 +16,9 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.lazy_machine import Spare
-from postcrash.model import Verdict, Workload, parse_workload
-from postcrash.store.kernel_build import KernelBuild
+from postcrash.model import Verdict, Workload
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
-from postcrash.targets import BaseImage, RecoveryKind, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,50 +54,6 @@ class OutOfTimeError(InfrastructureError):
     """The time was over before the finding's own workload had been run again."""
 
 
-def plan_of(
-    finding: Finding,
-    target: Target,
-    base: BaseImage,
-    kernel: str,
-    guest: str,
-    recoveries: int | None,
-    recorded: Provenance,
-    judges: tuple[Judge, ...] = (),
-    built: KernelBuild | None = None,
-) -> Plan:
-    """The plan to examine the finding's workload as it was examined before, with only `judges`.
-
-    If the finding shows only after a repair, the crash states are also mounted alone, to check that this stays so. If
-    guests were lost while they ran the workload, nothing is recovered: running the workload is enough.
-    """
-    below = state_below(finding)
-    kinds: tuple[RecoveryKind, ...] = ()
-    if not finding.is_of_run:
-        known = finding.recovery
-        ways = (False, True) if finding.message.endswith(ONLY_REPAIRED) else (known.is_repaired,)
-        kinds = tuple(
-            target.recovery(walk=known.walk, fsck=bool(known.fsck), use=known.use_after, repair=repair)
-            for repair in ways
-        )
-    return Plan(
-        target=target,
-        base=base,
-        kernel=kernel,
-        guest=guest,
-        workload=parse_workload(finding.workload_text, finding.workload_name),
-        judges=judges,
-        recoveries=kinds,
-        how=Exploration(
-            finding.model,
-            Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
-            depth=1 if below is None else 2,
-            held=recorded.held,
-            recorder=recorded.recorder_again,
-        ),
-        built=built,
-    )
-
-
 def minimize(
     finding: Finding,
     plan: Plan,
@@ -113,7 +64,7 @@ def minimize(
     fresh: bool = False,
     is_like: IsLike = lambda _: True,
 ) -> MinimalFinding:
-    """Look for the smallest workload, with `plan` of `plan_of`.
+    """Look for the smallest workload, with `plan` of `plan_again`.
 
     In the store, `finding` is linked to the finding of that workload, if this was found in a guest like its own.
     A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
@@ -167,14 +118,17 @@ def minimized_on(
     """
     target, store, kernel = session.target_of(finding), session.store, session.kernel.label
     recorded, base = provenance(store, finding), recorded_base(store, finding)
-    plan = plan_of(
-        *(finding, target),
-        base=base,
+    assert session.explainer is not None
+    plan = plan_again(
+        finding,
+        target,
+        base,
+        recorded,
         kernel=kernel,
         guest=session.guest(),
-        recoveries=recoveries,
-        recorded=recorded,
         built=session.build(),
+        explainer=session.explainer,
+        recoveries_max=recoveries,
     )
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:

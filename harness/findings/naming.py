@@ -44,5 +44,5 @@ def with_objections(finding: Finding, target: Target) -> Finding:
     """The finding, in whose explanation stands what judges that compare nothing object to."""
     if finding.explanation is None:
         return finding
-    told = tuple(objection.told for objection in objections(finding, target))
+    told = tuple(objection.text for objection in objections(finding, target))
     return replace(finding, explanation=replace(finding.explanation, objections=told))

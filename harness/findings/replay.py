@@ -7,7 +7,7 @@ from postcrash.harness.errors import GuestLostError, UsageError
 from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
-from postcrash.harness.examination.lost_guests import doing
+from postcrash.harness.examination.lost_guests import activity_of
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.harness.examination.session import Session
@@ -52,7 +52,7 @@ def _run_once(session: Session, machine: Machine, source: Source, finding: Findi
         try:
             record(machine, source.base, mount, workload, out, {}, held=how.held, recorder=how.recorder)
         except GuestLostError as error:
-            return Verdict.VIOLATED, f"{doing(workload, error.lost)}: {error}"
+            return Verdict.VIOLATED, f"{activity_of(workload, error.lost)}: {error}"
     if machine.take_lost():
         return Verdict.HOLDS, "one guest was lost, and a fresh one ran the workload to its end"
     return Verdict.HOLDS, "the workload ran to its end"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from postcrash.checkers import UnknownCheckerError, checker_named
 from postcrash.checkers.checker import TREE_IN_SHELL, InShell, NotInShell
 from postcrash.harness.examination.judges import Judge, judges_named
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.model import Entry, History, Observation, Tree, Verdict
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.reports.explanation.comparison import entry_lines
@@ -41,7 +41,7 @@ def symptom(checker: str, history: History, observation: Observation | None, *, 
 
 def _in_shell(checker: str) -> InShell | NotInShell:
     """How a script sees what the judge of that name objects to. Properties are about trees."""
-    if checker == CASUALTY_JUDGE:
+    if checker == LOST_GUEST_JUDGE:
         return NotInShell("recovery kills or hangs the kernel")
     try:
         return checker_named(checker).in_shell

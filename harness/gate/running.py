@@ -17,7 +17,6 @@ from postcrash.harness.expectations.reference import opened
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.default_hunt import DefaultSelection
-from postcrash.harness.hunting.groups import kinds_lost
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.hunt_result import Group, HuntResult, OpenQuestion
 from postcrash.harness.hunting.list_hunt import ListSelection
@@ -211,9 +210,9 @@ def finding_fields(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
     return {
         "message": finding.message,
         "loss": headline(finding),
-        "lost": tuple(kinds_lost(finding)),
+        "lost": tuple(cause_of(finding).lost),
         "beside": tuple(finding.explanation.reference_differences()) if finding.explanation is not None else (),
-        "objections": tuple(each.told for each in objections(finding, planned.target)),
+        "objections": tuple(each.text for each in objections(finding, planned.target)),
         "finding": finding.id,
         "name": finding.workload_name,
         "operations": workload_in(planned, finding).without_tail().to_text(),

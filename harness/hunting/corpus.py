@@ -1,6 +1,6 @@
 """A corpus: run every workload of a folder on the targets that it is about, on several kernels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,7 +9,7 @@ from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
@@ -17,16 +17,16 @@ from postcrash.harness.expectations.known_objections import KnownObjections, pag
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Verdict, Workload, worst
-from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, Result
 from postcrash.store.records import Finding
-from postcrash.targets import TARGETS, RecoveryKind, Target
+from postcrash.store.table_rows import CorpusColumn, CorpusObjection, Result
+from postcrash.targets import TARGETS, Target
 
 FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusQuestion:
-    """What is asked on each kernel.
+    """The workloads, targets and judges of a corpus run.
 
     kinds  the kinds of recovery, as `kind_of` calls them
     disks  each workload is run on each of these disks; they say when writes complete, as `Exploration.held` does
@@ -54,24 +54,27 @@ def suits(workload: Workload, target: Target) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamedKernels:
-    """The kernel that stands for `name`, for each target; None if no kernel can run it."""
+    """The kernels that `name` stands for, with the plan of each target that the kernel runs, without its workload."""
 
     name: str
-    kernels: dict[Target, Kernel | None]
+    outlines: dict[Kernel, dict[Target, Plan]]
 
 
-def ask(session: Session, name: str | None, question: CorpusQuestion) -> NamedKernels:
+def kernels_of_name(session: Session, name: str | None, question: CorpusQuestion) -> NamedKernels:
     """Find a kernel for each target. Raises HarnessError."""
-    kernels = kernels_for(session, name, question.targets)
-    for target in question.targets:
-        if (kernel := kernels[target]) is not None:
-            session.require_programs(target, kernel, _recoveries(target, question))
-    return NamedKernels(name or session.kernel.label, kernels)
+    outlines: dict[Kernel, dict[Target, Plan]] = {}
+    for target, kernel in kernels_for(session, name, question.targets).items():
+        if kernel is not None:
+            judges, how = question.expected.judges(target, question.how.model), question.how
+            recoveries = recoveries_for(judges, target, how.recovery, question.kinds)
+            session.require_programs(target, kernel, recoveries)
+            outlines.setdefault(kernel, {})[target] = make_plan(session, target, judges, recoveries, how, kernel)
+    return NamedKernels(name or session.kernel.label, outlines)
 
 
-def answer(
+def run_column(
     session: Session,
-    asked: NamedKernels,
+    named: NamedKernels,
     question: CorpusQuestion,
     guests: int | None,
     progress: Progress,
@@ -85,7 +88,7 @@ def answer(
     crash states. What is not finished when the monotonic clock reaches `until` is undecided.
     """
     found: dict[tuple[str, str], Result] = {}
-    for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
+    for kernel, outlines in named.outlines.items():
         run = partial(
             run_campaign,
             crew=session.crew(guests, kernel),
@@ -95,23 +98,18 @@ def answer(
             failures=True,
             until=until,
         )
-        pairs = [pair for pair in question.pairs if asked.kernels[pair[1]] == kernel]
-        plans = _plans(session, kernel, pairs, question, checkpoint=True)
+        pairs = [pair for pair in question.pairs if pair[1] in outlines]
+        plans = _plans(outlines, pairs, question.disks, checkpoint=True)
         found |= _by_place(plans, run(plans), question)
         still_open = [pair for pair in pairs if found[_place(*pair)].is_open and not pair[0].ends_in_checkpoint]
-        plans = _plans(session, kernel, still_open, question, checkpoint=False)
+        plans = _plans(outlines, still_open, question.disks, checkpoint=False)
         for place, result in _by_place(plans, run(plans), question).items():
             found[place] = with_shorter(found[place], result)
     for workload, target in question.pairs:
-        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} cannot run {target.name}")
+        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{named.name} cannot run {target.name}")
         found.setdefault((workload.name, target.name), absent)
-    labels = dict.fromkeys(kernel.label for kernel in asked.kernels.values() if kernel is not None)
-    return CorpusColumn(asked.name, tuple(labels), tuple(found.values()))
-
-
-def _recoveries(target: Target, question: CorpusQuestion) -> tuple[RecoveryKind, ...]:
-    judges, how = question.expected.judges(target, question.how.model), question.how
-    return recoveries_for(judges, target, how.recovery, question.kinds)
+    labels = dict.fromkeys(kernel.label for kernel in named.outlines)
+    return CorpusColumn(named.name, tuple(labels), tuple(found.values()))
 
 
 def _place(workload: Workload, target: Target) -> tuple[str, str]:
@@ -129,25 +127,20 @@ def _by_place(
 
 
 def _plans(
-    session: Session,
-    kernel: Kernel,
-    pairs: list[tuple[Workload, Target]],
-    question: CorpusQuestion,
+    outlines: Mapping[Target, Plan],
+    pairs: Sequence[tuple[Workload, Target]],
+    disks: Sequence[int | None],
     *,
     checkpoint: bool,
 ) -> list[Plan]:
-    workloads = {workload.name: workload.with_tail(checkpoint=checkpoint) for workload, _ in pairs}
-    outlines = {
-        target.name: outline(
-            *(session, target, question.expected.judges(target, question.how.model)),
-            *(_recoveries(target, question), question.how, kernel),
-        )
-        for target in dict.fromkeys(target for _, target in pairs)
-    }
     return [
-        replace(outlines[target.name], workload=workloads[workload.name], how=replace(question.how, held=held))
+        replace(
+            outlines[target],
+            workload=workload.with_tail(checkpoint=checkpoint),
+            how=replace(outlines[target].how, held=held),
+        )
         for workload, target in pairs
-        for held in question.disks
+        for held in disks
     ]
 
 
@@ -185,7 +178,7 @@ def joined(first: Result, second: Result) -> Result:
 
 
 def with_shorter(result: Result, shorter: Result) -> Result:
-    """An undecided result, with what came of the same workload without `checkpoint` at its end."""
+    """An undecided result, combined with that of the same workload without `checkpoint` at its end."""
     if shorter.verdict is Verdict.VIOLATED:
         return joined(result, shorter)
     return replace(result, shorter_holds=shorter.verdict is Verdict.HOLDS)

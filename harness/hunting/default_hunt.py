@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from typing import Any
 
 from postcrash.corpus import for_recovery, of_fstests
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.hunting.corpus import suits
 from postcrash.harness.hunting.first_looks import FIRST_LOOK, DistinctWorkloads, FirstLookHunt
-from postcrash.harness.hunting.probes import Plans, Probe
+from postcrash.harness.hunting.hunt import HuntContext
+from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.model import Workload
 from postcrash.targets import Target
@@ -154,16 +154,14 @@ class DefaultSelection:
 
 
 class DefaultHunt(FirstLookHunt[DefaultSelection]):
-    """Hunts through the workloads of the default hunt. `plans` has one for each probe of its space."""
+    """Hunts through the workloads of the default hunt, with a plan for each probe of its space."""
 
-    _reached = 0
-
-    def __init__(self, *asked: Any, plans: Plans) -> None:
-        super().__init__(*asked)
-        self._plans_of, self._probes = plans, dict[int, Probe]()
+    def __init__(self, selection: DefaultSelection, context: HuntContext) -> None:
+        super().__init__(selection, context)
+        self._probes: dict[int, Probe] = {}
 
     def _plan_of(self, number: int) -> Plan:
-        return self._plans_of[self._probes[number]]
+        return self._plans[self._probes[number]]
 
     def _disks_of(self, number: int) -> tuple[int | None, ...]:
         return self._disks if self._probes[number] is Probe.WALK else self._disks[:1]
@@ -171,10 +169,7 @@ class DefaultHunt(FirstLookHunt[DefaultSelection]):
     def _look(self, number: int) -> int:
         return LOOKS[self._probes[number]]
 
-    def _not_run(self) -> int:
-        return self._selection.count - self._reached + len(self._open)
-
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         """As in a hunt through a space. A workload that is looked at in two ways is not the same twice."""
         first, step = self._selection.shard
         distinct = {probe: DistinctWorkloads(symmetry=self._selection.symmetry) for probe in Probe}
@@ -184,6 +179,6 @@ class DefaultHunt(FirstLookHunt[DefaultSelection]):
                 return
             is_own = number % step == first - 1
             self._reached += is_own
-            if self._is_left(distinct[probe].kind_of(workload), is_own=is_own):
+            if self._is_to_run(distinct[probe].kind_of(workload), is_own=is_own):
                 self._probes[number] = probe
                 yield number, workload

@@ -6,13 +6,12 @@ So workloads that take minutes do not keep the others waiting.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Any
 
-from postcrash.harness.examination.campaign import Batch, FinishedPlan, examination_in, keep_consoles
+from postcrash.harness.examination.campaign import Batch, FinishedPlan
 from postcrash.harness.examination.coverage import why_left_out
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.hunting.hunt import Hunt, Selected, digest, key_of
+from postcrash.harness.hunting.hunt import Hunt, HuntContext, Selected, digest
 from postcrash.model import NO_TIME_FOR_MORE_LOOKS, Verdict, Workload
 from postcrash.workloads import canonical
 
@@ -49,18 +48,18 @@ class DistinctWorkloads:
 
 
 class FirstLookHunt(Hunt[Selected]):
-    """`_waiting` has the workloads that want a second look: for each of their plans, what the first look came to."""
+    """`_waiting` has the workloads that need a second look: each of their plans with the result of the first look."""
 
-    def __init__(self, *asked: Any) -> None:
-        super().__init__(*asked)
+    def __init__(self, selection: Selected, context: HuntContext) -> None:
+        super().__init__(selection, context)
         self._waiting: dict[int, list[tuple[Plan, Examination]]] = {}
 
-    def _is_left(self, kind: Novelty, *, is_own: bool) -> bool:
+    def _is_to_run(self, kind: Novelty, *, is_own: bool) -> bool:
         """Whether a workload is to be run by this shard. Count it if it is left out."""
         if not is_own:
             return False
-        self._hunted.same += kind is Novelty.SAME
-        self._hunted.alike += kind is Novelty.ALIKE
+        self._hunt_result.same += kind is Novelty.SAME
+        self._hunt_result.alike += kind is Novelty.ALIKE
         if kind is not Novelty.NEW:
             self._progress.skipped()
         return kind is Novelty.NEW
@@ -71,10 +70,10 @@ class FirstLookHunt(Hunt[Selected]):
             yield self._second_looks()
 
     def _todo(self) -> Iterator[Batch]:
-        for number, workload in self._distinct():
-            plans = [plan for plan in self._plans(number, workload) if not self._is_known(number, plan)]
+        for number, workload in self._new_workloads():
+            plans = [plan for plan in self._plans_of(number, workload) if not self._is_known(number, plan)]
             if plans:
-                self._open.add(number)
+                self._unfinished.add(number)
             batch = [(number, self._glance(number, plan)) for plan in plans if not self._is_waiting(number, plan)]
             if batch:
                 yield batch
@@ -87,7 +86,7 @@ class FirstLookHunt(Hunt[Selected]):
 
     def _end(self) -> None:
         """Count first looks for which there was no second one."""
-        self._hunted.glanced = len(self._waiting)
+        self._hunt_result.glanced = len(self._waiting)
         for number, looks in self._waiting.items():
             for plan, result in looks:
                 self._count(number, plan, _short_of_time(result))
@@ -107,22 +106,22 @@ class FirstLookHunt(Hunt[Selected]):
     def _is_waiting(self, number: int, plan: Plan) -> bool:
         """Whether the store has a first look at the plan, which then waits for the second one."""
         glance = self._glance(number, plan)
-        row = None if self._fresh or glance == plan else self._store.get_run(key_of(glance))
-        if row is not None:
-            self._waiting.setdefault(number, []).append((plan, examination_in(row, self._store)))
-        return row is not None
+        known = None if glance == plan else self._results.examination(glance)
+        if known is not None:
+            self._waiting.setdefault(number, []).append((plan, known))
+        return known is not None
 
     def _done(self, done: FinishedPlan) -> None:
         result, whole = done.result, replace(done, plan=replace(done.plan, glance=None))
         if whole.plan == done.plan:
             self._take_along(done)
         elif isinstance(result, Examination) and _is_open(result):
-            self._wait(whole, result, key_of(done.plan))
+            self._wait(whole, result, self._results.key(done.plan))
             return
         super()._done(whole)
 
     def _take_along(self, done: FinishedPlan) -> None:
-        """Add what the first look at a plan, if there was one, noticed and the second one need not notice again."""
+        """Add the first look at a plan, if there was one, to the second one."""
         looks = self._waiting.pop(done.number, [])
         others = [each for each in looks if each[0] != done.plan]
         if others:
@@ -132,15 +131,15 @@ class FirstLookHunt(Hunt[Selected]):
                 done.result.follows(first)
 
     def _wait(self, done: FinishedPlan, result: Examination, key: str) -> None:
-        """Have a plan wait for its second look. Nothing was found that would have to be kept."""
-        keep_consoles(done, self._store)
+        """Have a plan wait for its second look. The first one had no findings."""
+        self._results.keep_consoles(done)
         shown = replace(result, certificates=[])
         self._waiting.setdefault(done.number, []).append((done.plan, shown))
-        self._batch[key] = shown.to_json()
+        self._results.put(key, shown.to_json())
 
 
 def _short_of_time(result: Examination) -> Examination:
-    """A first look with its true reason for what was left out: that there was no time, and not that it was a short one.
+    """A first look whose reason for what was left out is the lack of time, and not its small budget.
 
     No line of a gate's baseline accepts a lack of time.
     """

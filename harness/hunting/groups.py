@@ -1,6 +1,6 @@
 """The groups of a hunt, each with its smallest workload. Groups for which the same calls are to blame become one."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from postcrash.harness.errors import InfrastructureError
@@ -18,24 +18,24 @@ Minimize = Callable[[Finding], MinimalFinding]
 
 @dataclass(slots=True)
 class GroupSummary:
-    """What a hunt reports of a group.
+    """A group as a hunt reports it.
 
     representative  the finding with the smallest workload that the hunt ran
     minimal         the finding with the smallest workload that there is; None if it was not looked for or not found
     note            why `minimal` was not found, or why it may not be the smallest; empty if it was not looked for
     causes          the causes of the hunt's findings; a summary can have several
-    said            what was said of the finding with the smallest workload of each cause
+    messages        of the finding with the smallest workload of each cause
     """
 
     representative: Finding
     minimal: Finding | None
     note: str
     causes: list[Cause]
-    said: list[str]
+    messages: list[str]
     count: int
     names: list[str] = field(default_factory=list)
     others: list[Finding] = field(default_factory=list)
-    """The smallest findings of groups that were joined with this one, because the same calls are to blame."""
+    """The smallest findings of groups that were joined with this one."""
 
     @property
     def headline(self) -> str:
@@ -45,7 +45,7 @@ class GroupSummary:
     def add(self, other: "GroupSummary") -> None:
         """Join another group with this one."""
         self.causes += other.causes
-        self.said += other.said
+        self.messages += other.messages
         self.count += other.count
         self.names = [*self.names, *other.names][:NAMES_MAX]
 
@@ -56,13 +56,10 @@ class GroupSummary:
 
     @property
     def other_words(self) -> list[str]:
-        """What was said of the hunt's findings, where it differs in more than names and numbers from each other.
-
-        What is said of the finding that is shown is left out.
-        """
+        """The messages of the hunt's findings that differ in more than names and numbers, also from the one shown."""
         words: dict[str, str] = {}
-        for cause, said in zip(self.causes, self.said, strict=True):
-            words.setdefault(cause.message, said)
+        for cause, message in zip(self.causes, self.messages, strict=True):
+            words.setdefault(cause.message, message)
         words.pop(cause_of(self.shown).message, None)
         return list(words.values())
 
@@ -71,15 +68,15 @@ def summaries(groups: Iterable[Group], store: Store, minimize: Minimize | None) 
     """The summaries of the groups; the one with the most workloads comes first. Without `minimize`, one per group."""
     found: dict[tuple[str, str, tuple[str, ...], tuple[bool, bool]], GroupSummary] = {}
     for number, group in enumerate(sorted(groups, key=lambda group: group.size)):
-        told = _summary(group, store, minimize)
-        least = told.minimal
+        summary = _summary(group, store, minimize)
+        least = summary.minimal
         if least is None:
-            found["", str(number), (), (False, False)] = told
+            found["", str(number), (), (False, False)] = summary
             continue
         key = (least.checker, least.workload_text, cause_of(least).lost, _recovery_of(least))
-        known = found.setdefault(key, told)
-        if known is not told:
-            known.add(told)
+        known = found.setdefault(key, summary)
+        if known is not summary:
+            known.add(summary)
     return sorted(_joined(found.values()), key=lambda summary: -summary.count)
 
 
@@ -121,7 +118,7 @@ def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSumm
         None,
         note="",
         causes=[group.cause],
-        said=[representative.message],
+        messages=[representative.message],
         count=group.count,
         names=list(group.names),
     )
@@ -139,8 +136,3 @@ def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSumm
     if summary.minimal is None:
         (summary.representative,) = named([representative], store)
     return summary
-
-
-def kinds_lost(finding: Finding) -> Iterator[str]:
-    """The kinds of writes that the finding's crash state lost, in words."""
-    yield from cause_of(finding).lost

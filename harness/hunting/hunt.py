@@ -1,16 +1,15 @@
 """Hunting: explore every crash state of each of many workloads on one target, and group findings by their cause.
 
-A hunt is large, so only counts are kept of a workload without findings. Of each group, the simplest workload is kept
-with its recording. Any other recording can be made again. It may then differ a little (docs/exploration.md).
+A hunt is large, so only the counts of workloads without findings are kept. The recording of the simplest workload of
+each group is kept. Other recordings can be made again, and may then differ a little (docs/exploration.md).
 """
 
 import hashlib
 import itertools
-import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -21,35 +20,31 @@ from postcrash.harness.examination.campaign import (
     Crew,
     FinishedPlan,
     Progress,
+    ResultStore,
     examination_in,
     examine_all,
-    keep_consoles,
-    keep_recordings,
-    tool_digest,
 )
 from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.result import COUNTS, Examination
+from postcrash.harness.examination.result import COUNTS, STATE_COUNTS, Examination
 from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.files.places import quick_folder
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
 from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.model import Workload
 from postcrash.model.operation import Variant
 from postcrash.store.json_codec import Json
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
 
-BATCH_MAX = 256
-BATCH_SECONDS = 2.0
-"""Results are put into the store together: at most this many, and after at most this many seconds."""
-_COUNTS = ("states", "covered", "states_within", "covered_within", *COUNTS)
+_COUNTS = (*STATE_COUNTS, *COUNTS)
 
 
 class HuntProgress(Progress, Protocol):
-    """Is told how a hunt gets on."""
+    """Shows how a hunt gets on."""
 
     def skipped(self) -> None:
         """One more workload is not run, because another one stands for it or the file system cannot run it."""
@@ -61,62 +56,73 @@ class HuntProgress(Progress, Protocol):
 
 
 _RUN = "run"
-"""Noted for a workload that could be run."""
+"""Marks a workload that could be run."""
 _REFUSED = "refused"
-"""Noted for a workload that could not be run on one of the disks."""
+"""Marks a workload that could not be run on one of the disks."""
 _CUT_SHORT = "cut short"
-"""Noted for a workload that was not explored to the end because it is violated."""
+"""Marks a workload that was not explored to the end because it is violated."""
 
 
-class Disks(Protocol):
-    """Workloads to be run, each on all `disks`, which say when writes complete, as `Exploration.held` does."""
+class WorkloadSelection(Protocol):
+    """The `count` of workloads (None: no end), and the `disks` of each, as `Exploration.held` says them."""
 
     @property
     def disks(self) -> tuple[int | None, ...]: ...
+    @property
+    def count(self) -> int | None: ...
 
 
-Selected = TypeVar("Selected", bound=Disks)
+Selected = TypeVar("Selected", bound=WorkloadSelection)
+
+
+@dataclass(frozen=True, slots=True)
+class HuntContext:
+    """What a hunt works with, whatever its workloads.
+
+    plans  the plan of each workload, by the probe. Only the default hunt has other probes than `Probe.WALK`
+    fresh  results of the store are not reused
+    until  the hunt ends when the monotonic clock reaches it
+    """
+
+    plans: Plans
+    store: Store
+    progress: HuntProgress
+    fresh: bool = False
+    until: float | None = None
 
 
 class Hunt(ABC, Generic[Selected]):
-    """What all hunts do with their workloads. Each kind of hunt chooses the next of the selected workloads."""
+    """Examines workloads and counts the results. Each kind of hunt chooses the next of the selected workloads."""
 
-    def __init__(
-        self,
-        selection: Selected,
-        plan: Plan,
-        store: Store,
-        progress: HuntProgress,
-        fresh: bool,
-        until: float | None,
-    ) -> None:
+    def __init__(self, selection: Selected, context: HuntContext) -> None:
         self._selection, self._disks = selection, selection.disks
-        self._plan, self._store, self._progress = plan, store, progress
-        self._fresh, self._until = fresh, until
-        self._hunted = HuntResult()
-        self._open: set[int] = set()
+        self._plans, self._plan = context.plans, context.plans[Probe.WALK]
+        self._progress, self._until = context.progress, context.until
+        self._results = ResultStore(context.store, "hunt", fresh=context.fresh)
+        """Keys of hunts are their own, because hunts keep less of a result than campaigns."""
+        self._hunt_result = HuntResult()
+        self._reached = 0
+        """The number of selected workloads so far, with those that were left out."""
+        self._unfinished: set[int] = set()
         """Workloads that have been started and not yet examined on all disks."""
-        self._batch: dict[str, Json] = {}
-        self._findings: list[Finding] = []
-        self._told: dict[int, set[object]] = {}
+        self._counted: dict[int, set[object]] = {}
         """What was counted already for each workload that has not been run on all disks."""
         self._lacking: dict[int, list[tuple[str, Variant]]] = {}
-        """What the file system lacks for each workload that has not been run on all disks."""
+        """Lacking operations of each workload that has not been run on all disks."""
         self._all_lacking: Counter[tuple[str, Variant]] = Counter()
         """The same for all others, with the number of workloads."""
         self._support = Support()
         self._noted: set[tuple[str, int]] = set()
         """Operations that failed, with their errno."""
         self._disks_done: Counter[int] = Counter()
-        self._flushed = time.monotonic()
 
     @abstractmethod
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         """Workloads with their numbers, as machines become free. It ends when the time is over."""
 
-    @abstractmethod
     def _not_run(self) -> int:
         """The number of selected workloads that were not run."""
+        return (self._selection.count or 0) - self._reached + len(self._unfinished)
 
     @property
     def _is_over(self) -> bool:
@@ -127,25 +133,26 @@ class Hunt(ABC, Generic[Selected]):
         try:
             with scratch(quick_folder()) as folder:
                 numbers = itertools.count()
+
+                def recording() -> Path:
+                    return folder / f"{next(numbers)}.pcr"
+
                 for todo in self._rounds():
-                    for done in examine_all(
-                        *(todo, crew, lambda: Path(folder, f"{next(numbers)}.pcr"), self._progress),
-                        until=self._until,
-                    ):
+                    for done in examine_all(todo, crew, recording, self._progress, until=self._until):
                         self._done(done)
-                        if len(self._batch) >= BATCH_MAX or time.monotonic() - self._flushed > BATCH_SECONDS:
+                        if self._results.is_flush_due:
                             self._flush()
         except KeyboardInterrupt:
-            self._hunted.interrupted = True
+            self._hunt_result.interrupted = True
         finally:
             self._flush()
         self._end()
-        self._tell_failures_apart()
-        self._hunted.not_run = self._not_run()
-        return self._hunted
+        self._reclassify_lacking()
+        self._hunt_result.not_run = self._not_run()
+        return self._hunt_result
 
     def _rounds(self) -> Iterator[Iterable[Batch]]:
-        """What is to be run, in rounds: one begins when all results of the one before have been taken."""
+        """Batches in rounds. A round begins when all results of the one before have been counted."""
         yield self._todo()
 
     def _end(self) -> None:
@@ -153,21 +160,21 @@ class Hunt(ABC, Generic[Selected]):
 
     def _todo(self) -> Iterator[Batch]:
         """A batch for each workload with the plans that have no result in the store. Results in the store count."""
-        for number, workload in self._distinct():
-            batch = [(number, plan) for plan in self._plans(number, workload) if not self._is_known(number, plan)]
+        for number, workload in self._new_workloads():
+            batch = [(number, plan) for plan in self._plans_of(number, workload) if not self._is_known(number, plan)]
             if batch:
-                self._open.add(number)
+                self._unfinished.add(number)
                 yield batch
 
     def _plan_of(self, number: int) -> Plan:
-        """What the workload with this number is asked, whatever it is."""
+        """The plan for the workload with this number, without the workload."""
         return self._plan
 
     def _disks_of(self, number: int) -> tuple[int | None, ...]:
         """The disks on which the workload with this number is run."""
         return self._disks
 
-    def _plans(self, number: int, workload: Workload) -> Iterator[Plan]:
+    def _plans_of(self, number: int, workload: Workload) -> Iterator[Plan]:
         """One plan for each disk."""
         plan = self._plan_of(number)
         seed = plan.how.seed ^ int.from_bytes(digest(workload.to_text())[:8], "big")
@@ -175,77 +182,77 @@ class Hunt(ABC, Generic[Selected]):
             yield replace(plan, workload=workload, how=replace(plan.how, seed=seed, held=held))
 
     def _is_known(self, number: int, plan: Plan) -> bool:
-        row = None if self._fresh else self._store.get_run(key_of(plan))
-        return row is not None and self._known(number, plan, row)
-
-    def _known(self, number: int, plan: Plan, row: Json) -> bool:
-        """Count a result of the store. False if the store lacks something that is needed."""
+        """Count the plan's result if it is in the store. False if the store lacks something that is needed."""
+        row = self._results.row(self._results.key(plan))
+        if row is None:
+            return False
         size = _size(number, plan)
         causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
-        if any(not kept and self._hunted.is_better(cause, size) for cause, _, kept in causes):
+        if any(not kept and self._hunt_result.is_better(cause, size) for cause, _, kept in causes):
             return False
         if "lacking" in row:
-            self._refused(number, **row["lacking"])
+            self._count_refused(number, **row["lacking"])
             self._disk_done(number)
             return True
-        result = examination_in({**row, "findings": []}, self._store)
+        result = examination_in({**row, "findings": []}, self._results.store)
         self._count(number, plan, result)
         for cause, finding, _ in causes:
-            self._found(cause, size, finding, plan)
+            self._add_finding(cause, size, finding, plan)
         self._disk_done(number)
         return True
 
     def _done(self, done: FinishedPlan) -> None:
-        self._take(done)
+        self._add(done)
         self._disk_done(done.number)
 
-    def _take(self, done: FinishedPlan) -> None:
+    def _add(self, done: FinishedPlan) -> None:
+        """Count a result, and keep what the store is to have of it."""
+        key = self._results.key(done.plan)
         if isinstance(done.result, OperationFailedError):
             failed = {name: getattr(done.result, name) for name in ("operation", "errno", "variant", "unlike")}
             self._note_failure(done.result)
             if done.result.is_unsupported:  # what fails otherwise is tried again in a later run
-                self._batch[key_of(done.plan)] = {"lacking": failed, "findings": [], "certificates": []}
-            self._refused(done.number, **failed)
+                self._results.put(key, {"lacking": failed, "findings": [], "certificates": []})
+            self._count_refused(done.number, **failed)
             return
         result, size = done.result, _size(done.number, done.plan)
-        keep_consoles(done, self._store)
+        self._results.keep_consoles(done)
         self._count(done.number, done.plan, result)
         causes: list[Json] = []
         kept: list[Finding] = []
         firsts: list[Finding] = []
         for finding in result.findings:
             cause = cause_of(finding)
-            is_better = self._hunted.is_better(cause, size)
+            is_better = self._hunt_result.is_better(cause, size)
             kept += [finding] * is_better
-            firsts += [finding] * (cause not in self._hunted.groups)
+            firsts += [finding] * (cause not in self._hunt_result.groups)
             causes.append({**cause.to_json(), "finding": finding.id, "kept": is_better})
-            self._found(cause, size, finding.id, done.plan)
+            self._add_finding(cause, size, finding.id, done.plan)
         if kept:
-            keep_recordings(done, self._store)
-            self._findings += kept
+            self._results.keep_recordings(done)
         row = {**result.to_json(), "findings": [finding.id for finding in kept], "causes": causes}
         if result.recording:  # a workload that could not be recorded is tried again in a later run
-            self._batch[key_of(done.plan)] = row if kept else {**row, "certificates": []}
+            self._results.put(key, row if kept else {**row, "certificates": []}, kept)
         if firsts:
             self._flush()
         for finding in firsts:
             self._progress.found(finding)
 
     def _note_failure(self, failed: OperationFailedError) -> None:
-        """Note what the guest said, of the first failure of its kind, unless the file system lacks the operation."""
+        """Note the guest's error, once for each kind of failure, unless the file system lacks the operation."""
         kind = (failed.operation, failed.errno)
         if not failed.is_unsupported and kind not in self._noted:
             self._noted.add(kind)
-            console = f"; {kept_evidence(self._store.folder, failed)}" if failed.evidence else ""
-            self._hunted.notes.append(f"{failed}{console}")
+            console = f"; {kept_evidence(self._results.store.folder, failed)}" if failed.evidence else ""
+            self._hunt_result.notes.append(f"{failed}{console}")
 
-    def _refused(self, number: int, operation: str, errno: int, variant: Iterable[Any], unlike: str) -> None:
-        said = f"{operation} fails with {errno_name(errno)}" + f", but {unlike}" * bool(unlike)
-        if self._is_first(f"refused: {said}", number):
+    def _count_refused(self, number: int, operation: str, errno: int, variant: Iterable[Any], unlike: str) -> None:
+        reason = f"{operation} fails with {errno_name(errno)}" + f", but {unlike}" * bool(unlike)
+        if self._is_first(f"refused: {reason}", number):
             if is_unsupported(operation, errno) and not unlike:
-                self._lacking.setdefault(number, []).append((said, tuple(variant)))
+                self._lacking.setdefault(number, []).append((reason, tuple(variant)))
             else:
-                self._hunted.refused[said] += 1
+                self._hunt_result.refused[reason] += 1
         if self._is_first(_REFUSED, number):
             self._progress.skipped()
 
@@ -253,84 +260,76 @@ class Hunt(ABC, Generic[Selected]):
         if self._is_first(_RUN, number):
             self._progress.finished(plan, result)
             self._support.ran(plan.workload)
-        self._hunted.counts.update({name: getattr(result, name) for name in _COUNTS})
-        self._hunted.notes += result.notes
+        self._hunt_result.counts.update({name: getattr(result, name) for name in _COUNTS})
+        self._hunt_result.notes += result.notes
         for name, ruling in result.rulings.items():
             if ruling.relevant and self._is_first(f"tested {name}", number):
-                self._hunted.tested[name] += 1
+                self._hunt_result.tested[name] += 1
         if result.is_cut_short:
-            self._hunted.cut_short += self._is_first(_CUT_SHORT, number)
+            self._hunt_result.cut_short += self._is_first(_CUT_SHORT, number)
             return
         for pattern, (judges, words) in _undecided(result).items():
             if self._is_first(("undecided", judges, pattern), number):
-                self._hunted.leave_open(judges, pattern, words, _size(number, plan))
+                self._hunt_result.leave_open(judges, pattern, words, _size(number, plan))
 
-    def _found(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
+    def _add_finding(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
         if self._is_first(cause, size[1]):
-            self._hunted.found(cause, size, finding, plan.workload.name)
+            self._hunt_result.found(cause, size, finding, plan.workload.name)
 
     def _is_first(self, what: object, number: int) -> bool:
         """Whether `what` is new for this workload. Something that happens on several disks counts once."""
-        told = self._told.setdefault(number, set())
-        is_first = what not in told
-        told.add(what)
+        counted = self._counted.setdefault(number, set())
+        is_first = what not in counted
+        counted.add(what)
         return is_first
 
     def _disk_done(self, number: int) -> None:
         self._disks_done[number] += 1
         if self._disks_done[number] == len(self._disks_of(number)):
-            told = self._told.pop(number)
-            self._hunted.run += _RUN in told and _REFUSED not in told
-            self._count_lacking(number, is_run=_RUN in told)
+            counted = self._counted.pop(number)
+            self._hunt_result.run += _RUN in counted and _REFUSED not in counted
+            self._count_lacking(number, is_run=_RUN in counted)
             del self._disks_done[number]
-            self._open.discard(number)
+            self._unfinished.discard(number)
 
     def _count_lacking(self, number: int, *, is_run: bool) -> None:
         """Count what the file system lacks for a workload. If it ran on another disk, it lacks nothing there."""
-        for said, variant in self._lacking.pop(number, ()):
+        for reason, variant in self._lacking.pop(number, ()):
             if is_run:
-                self._hunted.refused[f"{said} on one disk only"] += 1
+                self._hunt_result.refused[f"{reason} on one disk only"] += 1
             else:
-                self._hunted.lacking[said] += 1
-                self._all_lacking[said, variant] += 1
+                self._hunt_result.lacking[reason] += 1
+                self._all_lacking[reason, variant] += 1
 
-    def _tell_failures_apart(self) -> None:
+    def _reclassify_lacking(self) -> None:
         """Count workloads as refused if the operation that seemed to be lacking ran in another workload."""
-        for (said, variant), count in self._all_lacking.items():
+        for (reason, variant), count in self._all_lacking.items():
             if self._support.has(variant):
-                self._hunted.lacking[said] -= count
-                self._hunted.refused[f"{said}, but {WORKS_ELSEWHERE}"] += count
-        self._hunted.lacking = +self._hunted.lacking
+                self._hunt_result.lacking[reason] -= count
+                self._hunt_result.refused[f"{reason}, but {WORKS_ELSEWHERE}"] += count
+        self._hunt_result.lacking = +self._hunt_result.lacking
 
     def _flush(self) -> None:
-        if self._batch:
-            self._store.put_runs(self._batch, findings=self._findings)
-        self._batch, self._findings = {}, []
-        self._flushed = time.monotonic()
-
-
-def key_of(plan: Plan) -> str:
-    """The key of the plan in the store for hunts. It differs from the plan's own key, because hunts keep less."""
-    return f"hunt {plan.key(tool_digest())}"
+        self._results.flush()
 
 
 def _undecided(result: Examination) -> dict[str, tuple[str, str]]:
-    """The reasons why judges could not tell, without numbers, each with the names of these judges and as it was said.
+    """Why judges could not decide, without numbers, each with the names of these judges and an example in full.
 
     A judge that objects to one crash state may have been unable to tell of another one, and of a third one for another
     reason.
     """
     judges: dict[str, list[str]] = {}
-    said: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for name, ruling in result.rulings.items():
         for words in map(common_reason, ruling.open_questions):
             why = without_numbers(words)
-            said.setdefault(why, words)
+            examples.setdefault(why, words)
             if name not in judges.setdefault(why, []):
                 judges[why].append(name)
     every = len(result.rulings)
     named = {why: "all judges" if len(names) == every > 1 else ", ".join(names) for why, names in judges.items()}
-    return {why: (names, said[why]) for why, names in named.items()}
+    return {why: (names, examples[why]) for why, names in named.items()}
 
 
 def _size(number: int, plan: Plan) -> tuple[int, int]:
@@ -338,5 +337,5 @@ def _size(number: int, plan: Plan) -> tuple[int, int]:
 
 
 def digest(text: str) -> bytes:
-    """A short digest of a text, by which texts are told apart."""
+    """A short digest that identifies a text."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -23,12 +23,7 @@ class ListSelection:
 class ListHunt(Hunt[ListSelection]):
     """Hunts through the workloads of a list."""
 
-    _reached = 0
-
-    def _not_run(self) -> int:
-        return self._selection.count - self._reached + len(self._open)
-
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         for number, workload in enumerate(self._selection.workloads):
             if self._is_over:
                 return

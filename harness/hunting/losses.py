@@ -1,4 +1,4 @@
-"""What a user loses in a finding, and after which operations: the first line of a group, and what groups are joined by.
+"""Headlines of findings (what is lost after which operations), and the calls to blame, by which groups are joined.
 
     after `rename foo bar; fsync bar`: bar is missing, foo is back
 
@@ -20,7 +20,7 @@ _RETURNED = re.compile(r"\(operation [0-9]+\) (?:had returned.*?|is visible), bu
 
 
 def headline(finding: Finding) -> str:
-    """In one line: after which operations what is lost.
+    """One line: what is lost after which operations.
 
     The judge's other words, such as what it rests on, are left out, and so are operations of the set-up.
     """

@@ -1,6 +1,7 @@
 """Features of a workload's run and recoveries. New features guide random hunts."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import groupby
 
 from postcrash._core import Recording
@@ -8,8 +9,6 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.model import Workload
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
-from postcrash.reports.explanation.block_content import written_by
-from postcrash.reports.explanation.block_structure import structure
 
 REQUESTS_MAX = 8
 """The most requests of one operation that are compared."""
@@ -17,13 +16,18 @@ LOOSE = "loose"
 """A part of a file whose source is open: it depends on what the crash lost."""
 
 
-def features(recording: Recording, workload: Workload, result: Examination) -> set[str]:
-    """The kinds of requests of each operation, the shapes of what was recovered, and orders of magnitude of counts."""
+def features(
+    recording: Recording, workload: Workload, result: Examination, block_kind: Callable[[bytes, Workload], str]
+) -> set[str]:
+    """The kinds of requests of each operation, the shapes of what was recovered, and orders of magnitude of counts.
+
+    `block_kind` is as in `Explainer`.
+    """
     sizes = {f"{name} 2^{getattr(result, name).bit_length()}" for name in ("intervals", "outcomes", "states")}
-    return {*sizes, *_requests(recording, workload), *_shapes(result)}
+    return {*sizes, *_requests(recording, workload, block_kind), *_shapes(result)}
 
 
-def _requests(recording: Recording, workload: Workload) -> set[str]:
+def _requests(recording: Recording, workload: Workload, block_kind: Callable[[bytes, Workload], str]) -> set[str]:
     """For each operation and the one before it, the requests that came from its start to the start of the next one."""
     seen: dict[int, list[str]] = defaultdict(list)
     current = -1
@@ -31,8 +35,7 @@ def _requests(recording: Recording, workload: Workload) -> set[str]:
         if event[0] == "started":
             current = event[1]
         elif event[0] == "write":
-            first = recording.data(number)[:SECTOR_BYTES]
-            what = "data" if written_by(first, workload) else without_numbers(structure(first))
+            what = without_numbers(block_kind(recording.data(number)[:SECTOR_BYTES], workload))
             seen[current].append(f"{what}{' FUA' * event[4]}{' PREFLUSH' * event[5]}")
         elif event[0] in ("flush", "zero"):
             seen[current].append(event[0])

@@ -8,7 +8,7 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, WALK, Judge, recoveries_for
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.store.records import Finding
@@ -26,7 +26,7 @@ class Probe(Enum):
 
 
 Plans = Mapping[Probe, Plan]
-"""What is asked of a workload, for each probe. The first one is `Probe.WALK`."""
+"""The plan of each probe. The first one is `Probe.WALK`."""
 
 
 def probes_for(
@@ -54,22 +54,22 @@ def plans_for(
     probes: Sequence[Probe],
 ) -> Plans:
     """The plans of a hunt, one for each of `probes`. Raises HarnessError if a program is missing."""
-    asked = {
+    questions = {
         Probe.WALK: (kinds, how),
         Probe.FSCK: (frozenset([FSCK]), how),
         Probe.CRASH: (_WALK_ONLY, replace(how, depth=2)),
     }
     plans = {}
     for probe in probes:
-        wanted, exploration = asked[probe]
+        wanted, exploration = questions[probe]
         recoveries = recoveries_for(judges, target, how.recovery, wanted)
         session.require(target, recoveries)
-        plans[probe] = outline(session, target, judges, recoveries, exploration)
+        plans[probe] = make_plan(session, target, judges, recoveries, exploration)
     return plans
 
 
 def joined_plan(plans: Plans) -> Plan:
-    """A plan with all judges and recoveries of `plans`, which says what the hunt as a whole has asked."""
+    """A plan with all judges and recoveries of `plans`, for the report of the whole hunt."""
     walk = plans[Probe.WALK]
     judges = dict.fromkeys(judge for plan in plans.values() for judge in plan.judges)
     recoveries = dict.fromkeys(recovery for plan in plans.values() for recovery in plan.recoveries)

@@ -9,12 +9,11 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from postcrash._core import Recording
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import FinishedPlan, tool_digest
-from postcrash.harness.hunting.hunt import Hunt
+from postcrash.harness.hunting.hunt import Hunt, HuntContext
 from postcrash.harness.hunting.novelty import features
 from postcrash.model import Workload
 from postcrash.store.json_codec import Json
@@ -28,7 +27,7 @@ REFUSALS = 3
 
 @dataclass(frozen=True, slots=True)
 class RandomSelection:
-    """Which random workloads are run: the ones that the seed leads to, at most `limit`, each on all `disks`."""
+    """The random workloads of a seed, at most `limit`, each on all `disks`."""
 
     grammar: Grammar
     seed: int
@@ -44,8 +43,8 @@ class RandomSelection:
 class RandomHunt(Hunt[RandomSelection]):
     """Hunts with random workloads, until the limit or the time is reached."""
 
-    def __init__(self, selection: RandomSelection, *common: Any) -> None:
-        super().__init__(selection, *common)
+    def __init__(self, selection: RandomSelection, context: HuntContext) -> None:
+        super().__init__(selection, context)
         self._pool = Pool(selection.grammar, selection.seed)
         self._seen: set[str] = set()
         self._new: set[int] = set()
@@ -57,9 +56,9 @@ class RandomHunt(Hunt[RandomSelection]):
 
     def _not_run(self) -> int:
         limit = self._selection.limit
-        return 0 if limit is None else limit - len(self._drafts) + len(self._open)
+        return 0 if limit is None else limit - len(self._drafts) + len(self._unfinished)
 
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         texts: set[str] = set()
         for entry in list(self._logged()):  # a list, because the log grows while these workloads are run
             number, draft = entry["number"], Draft.from_json(entry["draft"])
@@ -90,8 +89,8 @@ class RandomHunt(Hunt[RandomSelection]):
     def _lacks(self, workload: Workload) -> bool:
         """Whether the workload has an operation that the file system refused often enough."""
         words = {" ".join(filter(None, (operation.word, operation.mode))) for operation in workload.operations}
-        refused = {said for said, count in self._hunted.lacking.items() if count >= REFUSALS}
-        return any(said.startswith(f"{word} fails with ") for said in refused for word in words)
+        refused = {reason for reason, count in self._hunt_result.lacking.items() if count >= REFUSALS}
+        return any(reason.startswith(f"{word} fails with ") for reason in refused for word in words)
 
     def _workload(self, number: int, draft: Draft) -> Workload:
         return draft.workload(f"random-{self._selection.seed}-{number}", self._selection.grammar)
@@ -99,7 +98,8 @@ class RandomHunt(Hunt[RandomSelection]):
     def _done(self, done: FinishedPlan) -> None:
         new = set()
         if not isinstance(done.result, OperationFailedError) and done.result.recording:
-            new = features(Recording(done.recording), done.plan.workload, done.result) - self._seen
+            plan, recording = done.plan, Recording(done.recording)
+            new = features(recording, plan.workload, done.result, plan.explainer.block_kind) - self._seen
         draft = self._drafts[done.number]
         self._learn(done.number, draft, new)
         self._log.append({"number": done.number, "draft": draft.to_json(), "new": sorted(new)})
@@ -110,16 +110,16 @@ class RandomHunt(Hunt[RandomSelection]):
         if new and number not in self._new:
             self._new.add(number)
             self._pool.add(draft)
-            self._hunted.new += 1
+            self._hunt_result.new += 1
 
     def _logged(self) -> Iterator[Json]:
-        while not self._fresh and (part := self._store.get_run(self._log_key())) is not None:
+        while (part := self._results.row(self._log_key())) is not None:
             self._parts += 1
             yield from part["drafts"]
 
     def _flush(self) -> None:
         if self._log:
-            self._batch[self._log_key()] = {"drafts": self._log}
+            self._results.put(self._log_key(), {"drafts": self._log})
             self._parts += 1
         self._log = []
         super()._flush()

@@ -2,10 +2,10 @@
 
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.hunting.default_hunt import DefaultHunt, DefaultSelection
-from postcrash.harness.hunting.hunt import HuntProgress
+from postcrash.harness.hunting.hunt import HuntContext, HuntProgress
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.list_hunt import ListHunt, ListSelection
-from postcrash.harness.hunting.probes import Plans, Probe
+from postcrash.harness.hunting.probes import Plans
 from postcrash.harness.hunting.random_hunt import RandomHunt, RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection, SpaceHunt
 from postcrash.store.store import Store
@@ -28,13 +28,13 @@ def run_hunt(
     Only a `DefaultSelection` has other probes than `Probe.WALK`. The hunt ends early if it is interrupted or the
     monotonic clock reaches `until`. What was finished is in the store.
     """
-    common = (plans[Probe.WALK], store, progress, fresh, until)
+    context = HuntContext(plans, store, progress, fresh, until)
     match selection:
         case Selection():
-            return SpaceHunt(selection, *common).run(crew)
+            return SpaceHunt(selection, context).run(crew)
         case DefaultSelection():
-            return DefaultHunt(selection, *common, plans=plans).run(crew)
+            return DefaultHunt(selection, context).run(crew)
         case RandomSelection():
-            return RandomHunt(selection, *common).run(crew)
+            return RandomHunt(selection, context).run(crew)
         case ListSelection():
-            return ListHunt(selection, *common).run(crew)
+            return ListHunt(selection, context).run(crew)

@@ -52,12 +52,7 @@ class Selection:
 class SpaceHunt(FirstLookHunt[Selection]):
     """Hunts through the workloads of a space."""
 
-    _reached = 0
-
-    def _not_run(self) -> int:
-        return len(self._selection.numbers()) - self._reached + len(self._open)
-
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         """Those of this shard, of the workloads that are left if equal and alike ones of all shards are left out.
 
         So all shards together run what a hunt without shards runs.
@@ -71,7 +66,7 @@ class SpaceHunt(FirstLookHunt[Selection]):
             number, is_own = every[position], position % step == first - 1
             self._reached += is_own
             workload = self._selection.space.whole(number)
-            if self._is_left(distinct.kind_of(workload), is_own=is_own):
+            if self._is_to_run(distinct.kind_of(workload), is_own=is_own):
                 yield number, workload
 
 

@@ -19,7 +19,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.store_file import KeptFile
-from postcrash.reports.tables.needs import NeedsCell
+from postcrash.store.table_rows import NeedsCell
 from postcrash.targets import Target
 
 CELLS = "needs.json"
@@ -27,9 +27,9 @@ CELLS = "needs.json"
 
 
 class KeptCells:
-    """The cells in a store, by what was asked for them.
+    """The cells in a store, by a digest of their inputs.
 
-    The programs and files that an application's commands name are among that. What these read in turn is not.
+    The inputs include the programs and files that an application's commands name, but not what these read in turn.
     """
 
     def __init__(self, session: Session, how: Exploration, limits: SearchLimits) -> None:
@@ -41,7 +41,7 @@ class KeptCells:
         return KeptFile(Path(self._session.store.folder, CELLS), TypeAdapter(dict[str, NeedsCell]), dict)
 
     def cell(self, application: Application, target: Target) -> NeedsCell | None:
-        """The cell that the same question came to, if it is kept. Raises HarnessError."""
+        """The kept cell of the same inputs; None if there is none. Raises HarnessError."""
         return self._file.read().get(self._key(application, target))
 
     def keep(self, application: Application, target: Target, cell: NeedsCell) -> None:

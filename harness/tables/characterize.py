@@ -7,42 +7,32 @@ from itertools import product
 from postcrash._core import DeviceModel
 from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import PropertyJudge, tree_recoveries, why_never
+from postcrash.harness.examination.judges import PropertyJudge, why_never
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary, adversary_in, adversary_of_run, within
 from postcrash.properties.promises import said_of
-from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import Cell, Finding, Simplicity, simplicity
 from postcrash.store.store import Store
-from postcrash.targets import BaseImage, Target
+from postcrash.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a table asks: each property of each target, on one kernel.
+    """The properties that a table asks about.
 
-    `adversary` is the strongest one in the workloads and in the disks on which they are run.
+    adversary  the strongest one in the workloads and in the disks on which they are run
+    outlines   one kernel's plan for each target, without workload and judges
+    label      the kernel's name in the table, which no other kernel of the table has; empty: the name in the plans
     """
 
-    targets: Sequence[tuple[Target, BaseImage]]
     properties: Sequence[Property]
-    kernel: str
-    guest: str
-    """The digest of the guest, as in `Plan`."""
     how: Exploration
     adversary: Adversary = CHOICES[-1]
-    built: KernelBuild | None = None
-    """The build of the kernel, as in `Plan`."""
+    outlines: Sequence[Plan] = ()
     label: str = ""
-    """The kernel as the table calls it, if that is not `kernel`: no other kernel of the table is called so."""
-
-    @property
-    def told_kernel(self) -> str:
-        """The kernel as the table calls it."""
-        return self.label or self.kernel
 
     @property
     def disks(self) -> tuple[int | None, ...]:
@@ -64,7 +54,7 @@ class TableAnswer:
 def characterize(
     question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
 ) -> TableAnswer:
-    """Answer every question on one kernel. What violated cells take is measured by running weaker ways as well."""
+    """Fill the cells of one kernel. Violated cells are run in weaker ways, too, to find the weakest adversary."""
     found = _answer(question, crew, store, progress, fresh=fresh)
     weaker = [_answer(each, crew, store, progress, fresh=fresh) for each in weaker_questions(question)]
     known = {(cell.target, cell.property): cell for each in reversed(weaker) for cell in each.cells if _is_broken(cell)}
@@ -110,12 +100,14 @@ def _answer(question: Question, crew: Crew, store: Store, progress: Progress, *,
     plans = make_plans(question)
     examined = list(zip(plans, run_campaign(plans, crew, store, progress, fresh=fresh), strict=True))
     cells, findings = [], []
-    for target, _ in question.targets:
+    for outline in question.outlines:
         for prop in question.properties:
             mine = [
-                (plan, result) for plan, result in examined if plan.target == target and prop.name in result.rulings
+                (plan, result)
+                for plan, result in examined
+                if plan.target == outline.target and prop.name in result.rulings
             ]
-            cell, witness = _cell(prop, mine, question, target)
+            cell, witness = _cell(prop, mine, question, outline)
             cells.append(cell)
             findings.extend([witness] if witness else [])
     results = [result for _, result in examined]
@@ -146,18 +138,8 @@ def make_plans(question: Question) -> list[Plan]:
         for workload in _workloads(prop, question.adversary):
             families.setdefault(workload.with_tail(checkpoint=False), []).append(PropertyJudge(prop))
     return [
-        Plan(
-            target=target,
-            base=base,
-            kernel=question.kernel,
-            guest=question.guest,
-            built=question.built,
-            workload=workload,
-            judges=tuple(judges),
-            recoveries=tree_recoveries(target, question.how.recovery),
-            how=replace(question.how, held=held),
-        )
-        for target, base in question.targets
+        replace(outline, workload=workload, judges=tuple(judges), how=replace(question.how, held=held))
+        for outline in question.outlines
         for workload, judges in families.items()
         for held in question.disks
     ]
@@ -171,22 +153,23 @@ def _workloads(prop: Property, strongest: Adversary) -> list[Workload]:
 
 
 def _cell(
-    prop: Property, examined: list[tuple[Plan, Examination]], question: Question, target: Target
+    prop: Property, examined: list[tuple[Plan, Examination]], question: Question, outline: Plan
 ) -> tuple[Cell, Finding | None]:
-    name = prop.name
+    name, target, kernel = prop.name, outline.target, question.label or outline.kernel
     ran, model = [(plan, result) for plan, result in examined if not result.unsupported], question.how.model
     lacking = sorted({result.unsupported for _, result in examined} - {""})
     if not ran:
-        return _not_asked(name, question, target, lacking), None
+        absent = absent_cells({target: _not_supported(lacking)}, [prop], kernel, model)
+        return absent[0], None
     results = [result for _, result in ran]
     rulings = [result.rulings[name] for result in results]
     verdict = worst(ruling.verdict for ruling in rulings)
-    asked = [plan for plan, result in ran if result.rulings[name].relevant]
-    relevant, asked_on = len({plan.workload for plan in asked}), {plan.how.held for plan in asked}
+    tested = [plan for plan, result in ran if result.rulings[name].relevant]
+    relevant, disks_tested = len({plan.workload for plan in tested}), {plan.how.held for plan in tested}
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
-    elif verdict is Verdict.HOLDS and asked_on != {plan.how.held for plan, _ in examined}:
+    elif verdict is Verdict.HOLDS and disks_tested != {plan.how.held for plan, _ in examined}:
         verdict, reason = Verdict.UNDECIDED, "no crash state of one of the disks put the question"
     elif verdict is Verdict.HOLDS and (never := why_never(name, model)):
         verdict, reason = Verdict.UNDECIDED, never
@@ -208,11 +191,11 @@ def _cell(
         relevant=relevant,
         witness=witness.id if witness else None,
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
-        kernel=question.told_kernel,
+        kernel=kernel,
         model=model,
         said=said_of(target, model, name),
         adversary=adversary,
-        guest=question.guest,
+        guest=outline.guest,
     )
     return cell, witness
 
@@ -230,14 +213,6 @@ def _adversary(prop: Property, plan: Plan, finding: Finding) -> Adversary:
     family = [workload.with_tail(checkpoint=False) for workload in prop.workloads()]
     of_run = adversary_of_run(plan.how.model, plan.how.held, plan.how.depth)
     return max(adversary_in(plan.workload, family, finding.started), of_run)
-
-
-def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
-    """The cell of a property if the target can run no workload of the property's family."""
-    reason = _not_supported(lacking)
-    kernel, model = question.told_kernel, question.how.model
-    said = said_of(target, model, name)
-    return Cell.not_asked(target.name, name, reason=reason, kernel=kernel, model=model, said=said)
 
 
 def _not_supported(operations: list[str]) -> str:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.judges import tree_recoveries
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.kernels.kernel import INSTALLED, Kernel, labels_of
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans, weaker_questions
-from postcrash.reports.tables.matrix import Column
 from postcrash.store.records import Finding
+from postcrash.store.table_rows import Column
 from postcrash.targets import Target
 
 
@@ -30,28 +31,31 @@ class KernelQuestions:
         return sum(ways * len(make_plans(question)) for question, ways in each)
 
 
-def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> KernelQuestions:
-    """Find a kernel for each target. `question` has everything but the targets and the kernel. Raises HarnessError."""
+def questions_by_kernel(
+    session: Session, name: str | None, targets: Sequence[Target], question: Question
+) -> KernelQuestions:
+    """Find a kernel for each target, and make the outlines of the question for it. Raises HarnessError."""
     kernels = kernels_for(session, name, targets)
     questions = {
         kernel: replace(
             question,
-            kernel=kernel.label,
-            guest=session.guest(kernel),
-            built=session.build(kernel),
-            targets=[(target, session.base(target, kernel)) for target in targets if kernels[target] == kernel],
+            outlines=[
+                make_plan(session, target, (), tree_recoveries(target, question.how.recovery), question.how, kernel)
+                for target in targets
+                if kernels[target] == kernel
+            ],
         )
         for kernel in dict.fromkeys(filter(None, kernels.values()))
     }
     for kernel, each in questions.items():
-        for target, _ in each.targets:
-            session.require_programs(target, kernel, tree_recoveries(target, question.how.recovery))
+        for outline in each.outlines:
+            session.require_programs(outline.target, kernel, outline.recoveries)
     return KernelQuestions(name, tuple(targets), questions, next(session.kernels_called(name)))
 
 
-def labels_in(asked: Iterable[KernelQuestions]) -> dict[Kernel, str]:
-    """What a table calls each kernel that it asks."""
-    return labels_of({kernel: each.name or INSTALLED for each in asked for kernel in each.questions})
+def labels_in(questions: Iterable[KernelQuestions]) -> dict[Kernel, str]:
+    """The names of the kernels in a table."""
+    return labels_of({kernel: each.name or INSTALLED for each in questions for kernel in each.questions})
 
 
 def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[Target, Kernel | None]:
@@ -59,9 +63,9 @@ def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -
     return {target: session.kernel_for(name, target) for target in targets}
 
 
-def answer(
+def run_column(
     session: Session,
-    asked: KernelQuestions,
+    by_kernel: KernelQuestions,
     question: Question,
     guests: int | None,
     progress: Progress,
@@ -70,28 +74,30 @@ def answer(
     labels: Mapping[Kernel, str] | None = None,
     finish: Callable[[Session, Sequence[Finding]], list[Finding]] = lambda _, findings: [*findings],
 ) -> tuple[Column, list[Finding]]:
-    """The column of the table, and its findings. `finish` makes them what is told, with a session on their kernel.
+    """The column of the table, and its findings. `finish` completes them, with a session on their kernel.
 
     `labels` are those of `labels_in`, if the table has other columns, too.
     """
-    labels = labels_in([asked]) if labels is None else labels
+    labels = labels_in([by_kernel]) if labels is None else labels
     answers = [
         characterize(
             replace(each, label=labels[kernel]), session.crew(guests, kernel), session.store, progress, fresh=fresh
         )
-        for kernel, each in asked.questions.items()
+        for kernel, each in by_kernel.questions.items()
     ]
-    run = {target for question in asked.questions.values() for target, _ in question.targets}
-    absent = {target: why_unsuitable(asked.preferred, target) or "" for target in asked.targets if target not in run}
+    run = {outline.target for each in by_kernel.questions.values() for outline in each.outlines}
+    absent = {
+        target: why_unsuitable(by_kernel.preferred, target) or "" for target in by_kernel.targets if target not in run
+    }
     cells = [cell for each in answers for cell in each.cells]
-    cells += absent_cells(absent, question.properties, asked.preferred.label, question.how.model)
-    order = [target.name for target in asked.targets]
+    cells += absent_cells(absent, question.properties, by_kernel.preferred.label, question.how.model)
+    order = [target.name for target in by_kernel.targets]
     column = Column(
-        asked.name or asked.preferred.label,
+        by_kernel.name or by_kernel.preferred.label,
         cells=tuple(sorted(cells, key=lambda cell: order.index(cell.target))),
         workloads=sum(each.workloads for each in answers),
         states=sum(each.states for each in answers),
         recoveries=sum(each.recoveries for each in answers),
     )
-    found = zip(asked.questions, answers, strict=True)
+    found = zip(by_kernel.questions, answers, strict=True)
     return column, [finding for kernel, each in found for finding in finish(session.on(kernel), each.findings)]

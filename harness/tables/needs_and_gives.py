@@ -9,10 +9,10 @@ from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
 from postcrash.harness.tables.characterize import Question
-from postcrash.harness.tables.matrix import answer, ask
+from postcrash.harness.tables.matrix import questions_by_kernel, run_column
 from postcrash.model import Verdict
 from postcrash.properties import property_named
-from postcrash.reports.tables.needs import NeedsCell
+from postcrash.store.table_rows import NeedsCell
 from postcrash.targets import Target
 
 
@@ -38,15 +38,15 @@ def promised_to(protocol: Protocol) -> tuple[str, ...]:
 
 
 def question_of(protocol: Protocol, how: Exploration) -> Question:
-    """What has to be known of a target: properties that say something of the application's calls, or are promised."""
+    """The properties to measure on a target: those about the application's calls, and those that are promised."""
     implications = implications_of(protocol)
     names = [*promised_to(protocol), *(each.name for each in ASSUMPTIONS if implications[each.name])]
-    return Question((), tuple(map(property_named, dict.fromkeys(names))), kernel="", guest="", how=how)
+    return Question(tuple(map(property_named, dict.fromkeys(names))), how)
 
 
 def plans_of(session: Session, target: Target, question: Question) -> int:
     """How many workloads tell what a target gives."""
-    return ask(session, session.kernel_name, [target], question).plans
+    return questions_by_kernel(session, session.kernel_name, [target], question).plans
 
 
 def gives(
@@ -59,21 +59,21 @@ def gives(
     fresh: bool = False,
 ) -> frozenset[str]:
     """The properties that hold on both disks on which a target is audited. If `fresh`, they are all measured now."""
-    asked = ask(session, session.kernel_name, [target], question)
-    column, _ = answer(session, asked, question, guests, progress, fresh=fresh)
+    needs = questions_by_kernel(session, session.kernel_name, [target], question)
+    column, _ = run_column(session, needs, question, guests, progress, fresh=fresh)
     return frozenset(cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS)
 
 
-def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, limits: SearchLimits) -> NeedsCell:
+def compare(needs: ApplicationNeeds, given: frozenset[str], real: Audit, limits: SearchLimits) -> NeedsCell:
     """The cell of an application and a target."""
-    modelled, because, lacking, folders = _modelled(asked, given, limits)
+    modelled, because, lacking, folders = _modelled(needs, given, limits)
     cell = real.cell
     if real.verdict is Verdict.VIOLATED and modelled is not Verdict.VIOLATED:
         because = f"{cell.message} ({because or 'its properties do not show it'})"
     elif real.verdict is not Verdict.HOLDS:
         because = cell.message
     return NeedsCell(
-        application=asked.application.name,
+        application=needs.application.name,
         target=real.target.name,
         real=real.verdict,
         modelled=modelled,
@@ -93,14 +93,14 @@ def lacking_of(protocol: Protocol, given: frozenset[str]) -> str:
 
 
 def _modelled(
-    asked: ApplicationNeeds, given: frozenset[str], limits: SearchLimits
+    needs: ApplicationNeeds, given: frozenset[str], limits: SearchLimits
 ) -> tuple[Verdict, str, tuple[str, ...], int]:
-    """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
-    if lacking := lacking_of(asked.protocol, given):
+    """The verdict under the properties, what goes wrong, what would prevent it, and the number of folders judged."""
+    if lacking := lacking_of(needs.protocol, given):
         return Verdict.UNDECIDED, lacking, (), 0
-    before = asked.folders
+    before = needs.folders
     known = given & {each.name for each in ASSUMPTIONS}
-    found = is_enough(asked.protocol, asked.judge, limits, known)
+    found = is_enough(needs.protocol, needs.judge, limits, known)
     if isinstance(found, EnoughSet):
         return (Verdict.HOLDS if found.is_complete else Verdict.UNDECIDED), "", (), found.folders
-    return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), asked.folders - before
+    return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), needs.folders - before

@@ -9,10 +9,10 @@ import pytest
 from postcrash.harness.auditing.canary import why_untested
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.cli.judging.single_workload import check_plan
 from postcrash.harness.errors import OperationFailedError, UsageError
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.support import WORKS_ELSEWHERE
 from postcrash.harness.expectations.expectation import Expectation
@@ -31,7 +31,7 @@ def judge_operations(
     all workload files alike, it is skipped. Raises HarnessError.
     """
     with opened(rig.session, rig.expected, case.target, rig.how) as expected:
-        plan = check_plan(rig.session, case.target, workload, _judges(rig, case, expected), rig.how)
+        plan = plan_check(rig.session, case.target, workload, _judges(rig, case, expected), rig.how)
         result = _examined(rig, plan)
         if reason := _why_untested(case, plan, result):
             (pytest.skip if is_asked_of_all else fail)(reason)

@@ -25,6 +25,7 @@ from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.testing.options import Options, split_targets
 from postcrash.model.numbers import allow_large_numbers
 from postcrash.properties import Property, UnknownPropertyError, properties_named
+from postcrash.reports.explanation import explanation
 from postcrash.store.store import StoreError
 from postcrash.targets import Target
 
@@ -63,7 +64,7 @@ class Rig:
         self.support: defaultdict[str, Support] = defaultdict(Support)
         """What each target has and lacks, as far as the tests have shown."""
         self._machine: Spare | None = None
-        self.session = Session(options.store, kernel_name=options.kernel)
+        self.session = Session(options.store, kernel_name=options.kernel, explainer=explanation)
         with _usage_errors():
             self._targets = self._named_targets(options.targets)
             self._properties = _properties(options.properties)

@@ -8,8 +8,10 @@ from postcrash.model import History, Observation, ObservationError, Workload, pa
 from postcrash.model.observation import mount_error
 from postcrash.model.text import cut
 from postcrash.model.units import SECTOR_BYTES
+from postcrash.reports.explanation.block_content import written_by
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
+from postcrash.reports.explanation.block_structure import structure
 from postcrash.reports.explanation.comparison import compare
 from postcrash.reports.explanation.epochs import (
     Words,
@@ -206,6 +208,11 @@ def last_lines(text: str) -> str:
     return "\n".join([f"({more} earlier lines)", *lines[more:]] if more > 0 else lines)
 
 
+def block_kind(data: bytes, workload: Workload) -> str:
+    """What a written block is: `data` of the workload, or the name of a structure."""
+    return "data" if written_by(data, workload) else structure(data)
+
+
 __all__ = [
     "CONSOLE",
     "Crash",
@@ -216,6 +223,7 @@ __all__ = [
     "Explanation",
     "ExplanationError",
     "PathComparison",
+    "block_kind",
     "explain",
     "interval_of",
     "last_lines",

@@ -12,6 +12,7 @@ from postcrash.reports.tables import grid, table
 from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix
 from postcrash.reports.tables.matrix import LEGEND as MATRIX_LEGEND
 from postcrash.store.records import Cell, Finding
+from postcrash.store.table_rows import NOT_THERE
 
 TITLE = "Post-crash properties"
 
@@ -152,6 +153,6 @@ def _sections(matrix: Matrix) -> Iterator[Listing]:
     notes = [note for table_grid in grid.grids(matrix.cells) for note in grid.published_notes(table_grid)]
     if notes:
         yield Listing(grid.published_heading(), tuple(notes))
-    absent = tuple(line for line in matrix.open if line.startswith(grid.NOT_THERE))
+    absent = tuple(line for line in matrix.open if line.startswith(NOT_THERE))
     if absent:
         yield Listing("Not there", absent)

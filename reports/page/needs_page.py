@@ -17,7 +17,8 @@ from postcrash.reports.page.report import (
     TableRow,
     Tile,
 )
-from postcrash.reports.tables.needs import LEGEND, NeedsCell, NeedsRow
+from postcrash.reports.tables.needs import LEGEND
+from postcrash.store.table_rows import NeedsCell, NeedsRow
 
 TITLE = "What applications need, and what file systems give"
 ANYWHERE = "a file system without it"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from postcrash.model import Verdict
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.reports.tables.table import NOT_ASKED, page_head
 from postcrash.store.audit_cells import AuditCell
 
 LEGEND = f"✓ every promise is kept, ✗ one is broken, ? undecided, {NOT_ASKED} not asked"
@@ -19,12 +19,7 @@ def applications_markdown(
     targets = list(dict.fromkeys(cell.target for cell in cells))
     by_place = {(cell.application, cell.target): cell for cell in cells}
     lines = [
-        "# Applications on file systems",
-        "",
-        f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
-        "",
-        f"    {command}",
-        "",
+        *page_head("Applications on file systems", date, command, f" on {escaped(kernel)}, device model {model},"),
         f"Does the application keep its promises after a crash at any instant (docs/audit.md)? {LEGEND}.",
         "",
         *markdown_table(

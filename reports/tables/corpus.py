@@ -3,7 +3,6 @@
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from rich import box
@@ -12,88 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from postcrash.model import Verdict, worst
-from postcrash.model.numbers import counted, grouped
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK
+from postcrash.reports.tables.grid import UNPROMISED_MARK
 from postcrash.reports.tables.matrix import CHANGED_MARK
-from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.reports.tables.table import NOT_ASKED, page_head
 from postcrash.store.json_codec import Json, to_plain
+from postcrash.store.table_rows import NOT_THERE, SHORTER_MARK, CorpusColumn, Result
 
-SHORTER_MARK = "ˡ"
 LEGEND = (
     f"✓ holds, ✗ violated, ? undecided, ?{SHORTER_MARK} holds without checkpoint at the end, "
     f"{NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "
     f"{UNPROMISED_MARK} nobody promised otherwise, {CHANGED_MARK} differs between kernels"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusObjection:
-    """What one judge objects to, with the finding that shows it, what this breaks, and the page that describes it.
-
-    `is_expected`: a document promises, or practice expects, that this does not happen. `page` is empty if what was
-    found is not known.
-    """
-
-    judge: str
-    message: str
-    finding: str
-    meaning: str
-    is_expected: bool
-    page: str
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One workload on one target and kernel, on all the disks on which it was run.
-
-    absent         why it could not be run there, if the file system or the kernel lacks something; else empty
-    reason         why it is undecided; else empty
-    objections     of the judges that say VIOLATED
-    shorter_holds  it is undecided with `checkpoint` at its end, and holds without it
-    """
-
-    workload: str
-    target: str
-    verdict: Verdict
-    absent: str = ""
-    reason: str = ""
-    objections: tuple[CorpusObjection, ...] = ()
-    states: int = 0
-    recoveries: int = 0
-    shorter_holds: bool = False
-
-    @property
-    def symbol(self) -> str:
-        """One character, and a mark."""
-        return NOT_THERE if self.absent else self.verdict.symbol + SHORTER_MARK * self.shorter_holds
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it could be run, and nothing was found, but it does not hold."""
-        return self.verdict is Verdict.UNDECIDED and not self.absent and not self.objections
-
-
-@dataclass(frozen=True)
-class CorpusColumn:
-    """The results on the kernels that the user called `name`. `kernels` are the kernels' own names."""
-
-    name: str
-    kernels: tuple[str, ...]
-    results: tuple[Result, ...]
-
-    @cached_property
-    def by_place(self) -> dict[tuple[str, str], Result]:
-        """By workload and target."""
-        return {(result.workload, result.target): result for result in self.results}
-
-    @property
-    def total(self) -> str:
-        """What all verdicts of the column cover together."""
-        run = [result for result in self.results if not result.absent]
-        counts = f"{counted(sum(r.states for r in run))} crash states covered with"
-        recoveries = grouped(sum(result.recoveries for result in run))
-        return f"{self.name} ({'; '.join(self.kernels)}): {grouped(len(run))} runs, {counts} {recoveries} recoveries"
 
 
 @dataclass(frozen=True)
@@ -213,12 +142,7 @@ def corpus_markdown(table: CorpusTable) -> str:
     header = ("workload", *table.targets)
     rows = ((workload, *(table.mark(workload, target) for target in table.targets)) for workload in table.workloads)
     lines = [
-        "# A corpus of workloads on targets and kernels",
-        "",
-        f"Made on {table.date.isoformat()} by",
-        "",
-        f"    {table.command}",
-        "",
+        *page_head("A corpus of workloads on targets and kernels", table.date, table.command),
         f"Each cell has a verdict for {escaped(table.title)}: {escaped(LEGEND)}.",
         "",
         *(f"- {escaped(column.total)}" for column in table.columns),

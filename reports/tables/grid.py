@@ -10,12 +10,10 @@ from postcrash.properties.adversary import MARKS
 from postcrash.properties.promises import Standing, standing_text
 from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import NOT_THERE
 
 DIFFERS_MARK = "†"
 """Marks a verdict that is not the published one."""
-
-NOT_THERE = "–"
-"""Stands in place of a verdict."""
 
 UNPROMISED_MARK = "°"
 """Marks a verdict about something that nobody promised."""
@@ -106,8 +104,8 @@ def titles(properties: Sequence[str]) -> list[str]:
 
 def otherwise_published(cell: Cell) -> Verdict | None:
     """The published verdict, if it is the opposite one. An undecided cell contradicts nothing."""
-    said = published(cell.target, cell.property)
-    return said if said is not None and cell.verdict is not Verdict.UNDECIDED and said is not cell.verdict else None
+    theirs = published(cell.target, cell.property)
+    return theirs if cell.verdict is not Verdict.UNDECIDED and theirs is not cell.verdict else None
 
 
 def symbol(cell: Cell) -> str:
@@ -130,8 +128,8 @@ def adversary_legend(cells: Sequence[Cell]) -> str:
     """What the marks of adversaries on ✗ mean, and which adversary ✓ stands up to."""
     seen = sorted({cell.adversary for cell in cells if cell.verdict is Verdict.VIOLATED})
     tried = max((cell.adversary for cell in cells if cell.verdict is Verdict.HOLDS), default=None)
-    told = [f"✗{MARKS[each]} takes {each.shown}" for each in seen]
-    return "; ".join([*told, *([] if tried is None else [f"✓ stands up to {tried.shown}"])])
+    legend = [f"✗{MARKS[each]} takes {each.shown}" for each in seen]
+    return "; ".join([*legend, *([] if tried is None else [f"✓ stands up to {tried.shown}"])])
 
 
 def mark(cell: Cell) -> str:
@@ -154,12 +152,12 @@ def note(cell: Cell) -> str:
 def published_notes(grid: Grid) -> list[str]:
     """One line for each cell that differs from the published table: `btrfs P1: published ✗ (Linux 3.2)`, and why."""
     pairs = [(cell, otherwise_published(cell)) for cell in grid.in_order]
-    return [_published_note(cell, said) for cell, said in pairs if said is not None]
+    return [_published_note(cell, verdict) for cell, verdict in pairs if verdict is not None]
 
 
-def _published_note(cell: Cell, said: Verdict) -> str:
+def _published_note(cell: Cell, verdict: Verdict) -> str:
     why = why_otherwise(cell.target, cell.property)
-    return f"{cell.target} {cell.property}: published {said.symbol} ({published_for(cell.property)})" + (
+    return f"{cell.target} {cell.property}: published {verdict.symbol} ({published_for(cell.property)})" + (
         f"; {why}" if why else ""
     )
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import groupby
 
 from postcrash.model import Verdict
-from postcrash.model.numbers import counted, grouped
-from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_LEGEND, grids, standing_mark, symbol
+from postcrash.reports.tables.grid import UNPROMISED_LEGEND, standing_mark, symbol
 from postcrash.store.json_codec import Json
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import NOT_THERE, Column
 
 CHANGED_MARK = "*"
 """Marks a cell that holds on one kernel and is violated on another."""
@@ -18,48 +18,6 @@ LEGEND = (
     f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there, {CHANGED_MARK} differs between kernels; "
     f"{UNPROMISED_LEGEND}"
 )
-
-
-@dataclass(frozen=True)
-class Column:
-    """The cells of the kernel that the user called `name`, and what was done for them. No workload counts twice.
-
-    If this name stands for several kernels, a cell says which of them it is from.
-    """
-
-    name: str
-    cells: tuple[Cell, ...]
-    workloads: int
-    states: int
-    recoveries: int
-
-    @cached_property
-    def by_place(self) -> dict[tuple[str, str], Cell]:
-        """By target and property."""
-        return {(cell.target, cell.property): cell for cell in self.cells}
-
-    @property
-    def served(self) -> dict[str, tuple[str, ...]]:
-        """The targets that each kernel ran, by the kernel's label."""
-        ran = [cell for cell in self.cells if cell.workloads]
-        return {grid.kernel: grid.targets for grid in grids(ran)}
-
-    @property
-    def kernels(self) -> str:
-        """For example `UML 6.1.176; QEMU/TCG 6.1.0-50-amd64 for jfs, ntfs3`."""
-        served = sorted(self.served.items(), key=lambda item: -len(item[1]))
-        return "; ".join(
-            [kernel for kernel, _ in served[:1]]
-            + [f"{kernel} for {', '.join(targets)}" for kernel, targets in served[1:]]
-        )
-
-    @property
-    def total(self) -> str:
-        """What all verdicts of the column cover together."""
-        return (
-            f"{self.name} ({self.kernels or 'no target'}): {grouped(self.workloads)} workloads, "
-            f"{counted(self.states)} crash states covered with {grouped(self.recoveries)} recoveries"
-        )
 
 
 @dataclass(frozen=True)

@@ -2,64 +2,16 @@
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from postcrash.model import Verdict
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.reports.tables.table import NOT_ASKED, page_head
+from postcrash.store.table_rows import NeedsCell, NeedsRow
 
 LEGEND = (
     "✓ safe; ~ safe on the real file system, and the properties leave nothing wrong as far as was looked; "
     "✗ unsafe, with a witness on the real file system; (✗) safe there, yet what is known of its properties does not "
     f"make it so; ? undecided; {NOT_ASKED} not asked"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsRow:
-    """What an application needs: sets of properties, the weakest first, of which each is enough.
-
-    calls, changes  of its run; `folders`: so many were judged
-    """
-
-    application: str
-    sets: tuple[str, ...]
-    is_complete: bool
-    calls: int
-    changes: int
-    folders: int
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsCell:
-    """An application on a target.
-
-    real      what its crash states came to on the real file system
-    modelled  whether the properties that the target has make the application safe: HOLDS if all folders that they
-              allow are fine, UNDECIDED if only some were looked at, or the target breaks what documents promise
-    because   what goes wrong, or why nobody knows
-    lacking   properties that the target lacks and that would prevent it
-    states, recoveries  of the real file system; `folders`: of the model
-    finding   id of the real witness; empty if there is none
-    """
-
-    application: str
-    target: str
-    real: Verdict
-    modelled: Verdict
-    because: str
-    lacking: tuple[str, ...]
-    states: int
-    recoveries: int
-    folders: int
-    finding: str
-
-    @property
-    def symbol(self) -> str:
-        """As the table has it."""
-        if self.real is Verdict.HOLDS and self.modelled is not Verdict.HOLDS:
-            return "~" if self.modelled is Verdict.UNDECIDED else "(✗)"
-        return self.real.symbol
 
 
 def needs_markdown(
@@ -74,12 +26,12 @@ def needs_markdown(
     """The table in Markdown, with what each application needs, what goes wrong where, and certificates."""
     return "\n".join(
         [
-            "# What applications need, and what file systems give",
-            "",
-            f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
-            "",
-            f"    {command}",
-            "",
+            *page_head(
+                "What applications need, and what file systems give",
+                date,
+                command,
+                f" on {escaped(kernel)}, device model {model},",
+            ),
             f"How to read it: docs/needs.md. {LEGEND}.",
             "",
             *_together(rows, cells),

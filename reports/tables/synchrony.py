@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from postcrash.model import Verdict
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
-from postcrash.reports.tables.table import NOT_ASKED
+from postcrash.reports.tables.table import NOT_ASKED, page_head
 from postcrash.store.audit_cells import SynchronyCell
 
 
@@ -24,12 +24,7 @@ def synchrony_markdown(
         for target in targets
     ]
     lines = [
-        "# External synchrony",
-        "",
-        f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
-        "",
-        f"    {command}",
-        "",
+        *page_head("External synchrony", date, command, f" on {escaped(kernel)}, device model {model},"),
         "After a crash at any instant, is what a program says true once it has left the machine (durability), and is "
         "nothing there without what came before it (order; docs/synchrony.md)? "
         f"✓ yes, ✗ no, ? undecided, {NOT_ASKED} not asked.",

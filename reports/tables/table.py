@@ -1,5 +1,6 @@
 """The property table, for one kernel and for several, on the terminal, as Markdown and as JSON."""
 
+import datetime
 from collections.abc import Sequence
 
 from rich import box
@@ -13,7 +14,6 @@ from postcrash.model.text import visible
 from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.tables.grid import (
     CERTIFICATE_HEADINGS,
-    NOT_THERE,
     UNPROMISED_LEGEND,
     Grid,
     adversary_legend,
@@ -35,6 +35,7 @@ from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix, MatrixPlace
 from postcrash.reports.tables.matrix import LEGEND as MATRIX_LEGEND
 from postcrash.store.json_codec import Json
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import NOT_THERE
 
 LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there; {UNPROMISED_LEGEND}"
 WIDTH_MAX = 1000
@@ -43,6 +44,11 @@ NOT_ASKED = "·"
 """Stands in place of a missing cell."""
 
 VERDICT_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
+
+
+def page_head(title: str, date: datetime.date, command: str, made_on: str = "") -> list[str]:
+    """The first lines of a page with a table in Markdown: its title, and the command that made it."""
+    return [f"# {title}", "", f"Made on {date.isoformat()}{made_on} by", "", f"    {command}", ""]
 
 
 def to_json(cells: Sequence[Cell]) -> Json:
@@ -94,21 +100,15 @@ def matrix_markdown(matrix: Matrix) -> str:
     changes = [f"- {escaped(place.change)}" for place in matrix.changes]
     witnesses = [markdown_row(row) for row in matrix.witnesses]
     lines = [
-        "# Targets, properties, kernels",
-        "",
-        f"Made on {matrix.date.isoformat()} by",
-        "",
-        f"    {matrix.command}",
-        "",
+        *page_head("Targets, properties, kernels", matrix.date, matrix.command),
         f"Each cell has a verdict for {escaped(matrix.title)}: {escaped(MATRIX_LEGEND)}.",
         f"{escaped('; '.join(titles(matrix.properties)))}.",
         "",
         *(f"- {escaped(column.total)}" for column in matrix.columns),
         "",
-        markdown_row(header),
-        "|" + " --- |" * len(header),
-        *(markdown_row([target, *(place.mark for place in places)]) for target, places in matrix.rows),
-        "",
+        *markdown_table(
+            header, [markdown_row([target, *(place.mark for place in places)]) for target, places in matrix.rows]
+        ),
         *(["## Where kernels differ", "", *changes, ""] if changes else []),
         *(
             ["## Undecided, or not there", "", *(f"- {escaped(line)}" for line in matrix.open), ""]
@@ -117,8 +117,8 @@ def matrix_markdown(matrix: Matrix) -> str:
         ),
     ]
     if witnesses:
-        lines += ["## Witnesses", "", markdown_row(["target", "property", "what is wrong", "finding on each kernel"])]
-        lines += ["|" + " --- |" * 4, *witnesses, ""]
+        header = ["target", "property", "what is wrong", "finding on each kernel"]
+        lines += ["## Witnesses", "", *markdown_table(header, witnesses)]
     return "\n".join(lines)
 
 

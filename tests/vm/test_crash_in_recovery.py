@@ -24,6 +24,7 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Outcome
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, Verdict, Workload, WorkloadBuilder
+from postcrash.reports.explanation import explanation
 from postcrash.store.store import Store
 from postcrash.targets import Target, base_image, target_named
 
@@ -119,6 +120,7 @@ def plan_for(target: Target, workload: Workload = REPLACE) -> Plan:
         judges=judges_named(["durability", "mounts"]),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60_000, 300), depth=2),
+        explainer=explanation,
     )
 
 

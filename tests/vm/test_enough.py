@@ -21,6 +21,7 @@ from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, WorkloadBuilder
+from postcrash.reports.explanation import explanation
 from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
 from postcrash.workloads import GRAMMARS, WorkloadSpace
@@ -45,6 +46,7 @@ def both(machine: Machine, tmp_path: Path, request: pytest.FixtureRequest) -> tu
         judges=judges_named(["durability", "mounts"]),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(2000, 300)),
+        explainer=explanation,
     )
     enough, whole = (
         examine(machine, replace(plan, enough=enough), tmp_path / f"{enough}.pcr", lambda _: None)
@@ -99,6 +101,7 @@ def test_a_hunt_with_first_looks_finds_the_same(
         recoveries=(base.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(400, None)),
         enough=2 * FIRST_LOOK,
+        explainer=explanation,
     )
 
     def hunted(folder: Path, first_look: int) -> tuple[HuntResult, int]:

@@ -31,6 +31,7 @@ from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Operation, Verdict, Workload, parse_workload
+from postcrash.reports.explanation import explanation
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
 from postcrash.targets import Mount, base_image, load_target, target_named
@@ -149,6 +150,7 @@ def plan() -> Plan:
         judges=(CheckerJudge(checker_named("durability")),),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60, None)),
+        explainer=explanation,
     )
 
 

@@ -18,7 +18,7 @@ from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Crew, run_campaign, run_plan
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
@@ -28,6 +28,7 @@ from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
+from postcrash.reports.explanation import explanation
 from postcrash.store.consoles import console_file
 from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
@@ -55,6 +56,7 @@ def plan_for(workload: Workload) -> Plan:
         judges=tuple(map(CheckerJudge, (checker for checker in CHECKERS if checker.name in ("mounts", "durability")))),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(),
+        explainer=explanation,
     )
 
 
@@ -81,12 +83,12 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
         "durability",
     }
     (finding,) = result.findings
-    assert finding.checker == CASUALTY_JUDGE
+    assert finding.checker == LOST_GUEST_JUDGE
     assert finding.message == f"in 'fsync A': the guest hangs: no answer within {TIMEOUT_S:.0f} s"
     assert finding.casualty is not None
     assert f"[<{address('ext4_sync_file'):08x}>]" in finding.casualty.stacks.splitlines()[1]
     assert "sysrq: Show Blocked State" in (store.folder / console_file(finding.casualty)).read_text()
-    assert all(console_file(lost) in note for lost, note in zip(result.casualties, result.notes, strict=False))
+    assert all(console_file(lost) in note for lost, note in zip(result.lost_guests, result.notes, strict=False))
     assert store.finding(finding.id) == finding
     told = postcrash(tmp_path, "explain", finding.id)
     assert told.returncode == 0, told.stderr
@@ -104,7 +106,7 @@ def test_a_hunt_goes_on_after_workloads_that_hang(tmp_path: Path, store: Store) 
     with TerminalProgress(None) as progress:
         hunted = run_hunt(selection, {Probe.WALK: plan}, Crew(looping_in("ext4_link", tmp_path), 1), store, progress)
     (group,) = hunted.groups.values()
-    assert (group.cause.checker, hunted.verdict) == (CASUALTY_JUDGE, Verdict.VIOLATED)
+    assert (group.cause.checker, hunted.verdict) == (LOST_GUEST_JUDGE, Verdict.VIOLATED)
     assert group.cause.message == "in 'link PATH PATH': the guest hangs: no answer within N s"
     assert 0 < group.count < hunted.run
     assert hunted.counts["covered"] > 0
@@ -126,7 +128,7 @@ def test_a_guest_that_is_lost_once_is_a_note(settings: MachineSettings, store: S
     assert (result.verdict, result.findings) == (Verdict.HOLDS, [])
     (note,) = result.notes
     assert note.startswith("in 'sleep 2': the guest's kernel")
-    (lost,) = result.casualties
+    (lost,) = result.lost_guests
     assert console_file(lost) in note and (store.folder / console_file(lost)).is_file()
 
 

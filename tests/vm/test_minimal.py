@@ -15,15 +15,17 @@ from postcrash.harness.examination.campaign import Crew, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.planner import plan_again
 from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
-from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
+from postcrash.harness.findings.minimize import MinimalFinding, minimize
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reduction import minimal, possible
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
+from postcrash.reports.explanation import explanation
 from postcrash.store.records import Finding, simplicity
 from postcrash.store.store import Store
 from postcrash.targets import base_image, target_named
@@ -64,6 +66,7 @@ def plan_for(workload: Workload, target_name: str, judge: str, model: str = "cac
         judges=judges_named([judge]),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(model, Budget(RECOVERIES, 300)),
+        explainer=explanation,
     )
 
 
@@ -75,14 +78,15 @@ def examined(plan: Plan, settings: MachineSettings, store: Store) -> Examination
 
 def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: bool = False) -> MinimalFinding:
     target = target_named(finding.target)
-    plan = plan_of(
+    plan = plan_again(
         finding,
         target,
-        base=base_image(target, cache_folder() / "bases"),
+        base_image(target, cache_folder() / "bases"),
+        provenance(store, finding),
         kernel=KERNEL,
         guest=KERNEL,
-        recoveries=RECOVERIES,
-        recorded=provenance(store, finding),
+        explainer=explanation,
+        recoveries_max=RECOVERIES,
         judges=judges_named([finding.checker]),
     )
     with Spare(settings) as machine, TerminalProgress(None) as progress:

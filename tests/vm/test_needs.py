@@ -22,6 +22,7 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.needs_and_gives import gives
 from postcrash.properties import property_named
+from postcrash.reports.explanation import explanation
 from postcrash.targets import target_named
 
 from .command import postcrash
@@ -87,8 +88,8 @@ def test_what_the_real_file_system_shows_its_model_allows(
     small = application(run, set_up)
     protocol = protocol_of(small)
     asked.clear()
-    session, how = Session(store), Exploration()
-    question = Question((), tuple(map(property_named, PROPERTIES)), kernel="", guest="", how=how)
+    session, how = Session(store, explainer=explanation), Exploration()
+    question = Question(tuple(map(property_named, PROPERTIES)), how)
     with TerminalProgress(None) as progress:
         audit(AuditSetup(session, how, 2, progress), small, target_named(target))
         given = gives(session, target_named(target), question, 2, progress)
@@ -105,7 +106,7 @@ def test_a_model_that_promises_too_much_is_noticed(asked: Asked, tmp_path: Path)
     protocol = protocol_of(small)
     asked.clear()
     with TerminalProgress(None) as progress:
-        setup = AuditSetup(Session(tmp_path / "store"), Exploration(), 2, progress)
+        setup = AuditSetup(Session(tmp_path / "store", explainer=explanation), Exploration(), 2, progress)
         audit(setup, small, target_named("ext4-original"))
     assert not asked <= allowed(protocol, frozenset({"R-append-dir"}))
     assert asked <= allowed(protocol, frozenset())

@@ -20,6 +20,7 @@ from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.program_files import Content, with_libraries
 from postcrash.model import Verdict, Workload, WorkloadBuilder
+from postcrash.reports.explanation import explanation
 from postcrash.targets import Target, base_image, target_named
 
 from .command import postcrash
@@ -71,6 +72,7 @@ def examined(
         judges=chosen,
         recoveries=recoveries_for(chosen, target, recovery),
         how=Exploration(recovery=recovery),
+        explainer=explanation,
     )
     return examine(machine, plan, folder / "run.pcr", lambda _: None)
 
@@ -111,7 +113,7 @@ def test_other_file_systems_are_repaired_too(machine: Machine, tmp_path: Path, t
     result = examined(machine, tmp_path, target_named(target), WORKLOADS[0], "repair", ("boots", "never-written"))
     assert result.rulings["boots"].relevant
     assert result.covered == result.states
-    assert not result.casualties
+    assert not result.lost_guests
 
 
 CANARIES = [

@@ -25,6 +25,7 @@ from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
 from postcrash.model import FORMS, History, Observation, Verdict, parse_workload
 from postcrash.model.tree import ROOT_PATH
+from postcrash.reports.explanation import explanation
 from postcrash.reports.script.shell_script import FlakeyCut, LogCut, Symptom, script
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
@@ -134,6 +135,7 @@ def found(settings: MachineSettings, store: Store, target_name: str, judge: str,
         judges=judges_named([judge]),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(2000, 300)),
+        explainer=explanation,
     )
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], Crew(settings, 1), store, progress)

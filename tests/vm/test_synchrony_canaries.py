@@ -17,6 +17,7 @@ from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT, show_checkout
 from postcrash.model import Verdict, Workload
 from postcrash.model.operation import WATCH, Operation
+from postcrash.reports.explanation import explanation
 from postcrash.targets import target_named
 
 from .boxes import built
@@ -54,7 +55,7 @@ ctypes.memmove(place, b'leaked', 7)" """,
 
 def judged(store: Path, xsync: str, program: str, outside: str = ":", *, terminal: bool = False) -> Examination:
     """A program under that xsync, with something outside that listens. With `terminal`, xsync runs on one."""
-    session, target = Session(store), target_named("ext4-journal")
+    session, target = Session(store, explainer=explanation), target_named("ext4-journal")
     box = shlex.join([*shlex.split(xsync), "run", "--fs", MOUNT_POINT, *show_checkout(), "--"])
     traced = shlex.join([str(find_binary("postcrash-calls")), MOUNT_POINT, "-", "/bin/sh", "-c", program])
     boxed, terminals = f"{box} {traced}", ""

@@ -25,7 +25,7 @@ from postcrash.harness.findings.finding_details import told
 from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.harness.tables.characterize import Question
-from postcrash.harness.tables.matrix import answer, ask, labels_in
+from postcrash.harness.tables.matrix import labels_in, questions_by_kernel, run_column
 from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary
@@ -118,15 +118,14 @@ def characterize(
         adversary = min(adversary, BY_WORKLOAD[-1])
     if contract is not None:
         _require_all_for_contract(session, adversary)
-    chosen_properties = _properties(properties)
-    question = Question(targets=(), properties=chosen_properties, kernel="", guest="", how=how, adversary=adversary)
+    question = Question(_properties(properties), how, adversary)
     chosen = targets_named(session, targets) or list(TABLE_TARGETS)
-    asked = [ask(session, name, chosen, question) for name in kernel_names(session.kernel_name)]
-    labels = labels_in(asked)
+    questions = [questions_by_kernel(session, name, chosen, question) for name in kernel_names(session.kernel_name)]
+    labels = labels_in(questions)
     columns, findings = [], []
-    with TerminalProgress(sum(each.plans for each in asked)) as progress:
-        for each in asked:
-            column, found = answer(
+    with TerminalProgress(sum(each.plans for each in questions)) as progress:
+        for each in questions:
+            column, found = run_column(
                 session, each, question, guests, progress, fresh=fresh, labels=labels, finish=flipped
             )
             columns.append(column)
@@ -195,10 +194,10 @@ def _write(
     html: str | None,
     json_file: str | None,
 ) -> None:
-    several = len(matrix.columns) > 1
-    write_json(json_file, matrix.to_json() if several else table.to_json(matrix.cells))
+    is_matrix = len(matrix.columns) > 1
+    write_json(json_file, matrix.to_json() if is_matrix else table.to_json(matrix.cells))
     if markdown is not None:
-        write_text(markdown, table.matrix_markdown(matrix) if several else table.to_markdown(matrix.cells))
+        write_text(markdown, table.matrix_markdown(matrix) if is_matrix else table.to_markdown(matrix.cells))
     if html is not None:
         report = report_of_matrix(matrix, [story.finding for story in stories])
         write_text(html, render(report, stories, session.invocation))

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.findings.minimize import minimized, print_minimized, to_json
-from postcrash.harness.cli.judging.single_workload import check_plan
 from postcrash.harness.cli.options import (
     expect_option,
     exploration_options,
@@ -25,6 +24,7 @@ from postcrash.harness.examination.coverage import coverage, states_text, within
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.repair import said_repair
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.examination.session import Session
@@ -112,7 +112,7 @@ def check(
         raise UsageError(f"--judge names who judges, and so does --expect {expected.name}: give one of them")
     with opened(session, expected, target, how) as expected:
         chosen = _judges(judges, expected, target, how)
-        plan = check_plan(session, target, workload, chosen, how)
+        plan = plan_check(session, target, workload, chosen, how)
         with TerminalProgress(1) as progress:
             (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
         if result.unsupported:
@@ -122,12 +122,12 @@ def check(
         smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
         keep_last(session.store, [least.finding.id for _, least in smallest] or [each.id for each in result.findings])
         about = {name: said_of(target, how.model, name) for name in result.rulings}
-        asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
-        on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
+        tested = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
+        on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in tested.items())
         meanings = {name: _meaning(plan, expected, name, ruling) for name, ruling in result.rulings.items()}
-        told = {**_to_json(result, about, meanings), "held": [how.held], "expect": expected.name}
-        told["on_promises"] = on_promises.name.lower()
-        write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
+        document = {**_to_json(result, about, meanings), "held": [how.held], "expect": expected.name}
+        document["on_promises"] = on_promises.name.lower()
+        write_json(json_file, {**document, "minimal": [to_json(*pair) for pair in smallest]})
         if json_file != "-":
             _print(plan, result, expected, session.invocation)
             for pair in smallest:
@@ -162,7 +162,9 @@ def _meaning(plan: Plan, expected: Expectation, judge: str, ruling: Ruling) -> s
 def _to_json(result: Examination, about: dict[str, Statements], meanings: dict[str, str]) -> dict[str, object]:
     rulings = {
         name: {
-            **{"verdict": _word(ruling), "relevant": ruling.relevant, "reason": ruling.reason},
+            "verdict": _word(ruling),
+            "relevant": ruling.relevant,
+            "reason": ruling.reason,
             **standing_json(about[name], ruling.verdict if ruling.is_tested else Verdict.UNDECIDED),
             "meaning": meanings[name],
         }

@@ -30,7 +30,7 @@ from postcrash.harness.expectations.known_objections import load_known
 from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.files.workload_files import loaded_from
 from postcrash.harness.findings.last_finding import keep_last
-from postcrash.harness.hunting.corpus import CorpusQuestion, answer, ask
+from postcrash.harness.hunting.corpus import CorpusQuestion, kernels_of_name, run_column
 from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_corpus
 
 
@@ -103,13 +103,15 @@ def corpus(
     question = CorpusQuestion(
         workloads, targets_named(session, targets), expected=expected, kinds=kinds, how=how, known=known, disks=disks
     )
-    asked = [ask(session, name, question) for name in kernel_names(session.kernel_name)]
-    with TerminalProgress(len(asked) * len(disks) * sum(1 for _ in question.pairs)) as progress:
-        columns = tuple(answer(session, each, question, guests, progress, fresh=fresh, until=until) for each in asked)
-    asked_of = {workload.name for workload, _ in question.pairs}
+    kernels = [kernels_of_name(session, name, question) for name in kernel_names(session.kernel_name)]
+    with TerminalProgress(len(kernels) * len(disks) * sum(1 for _ in question.pairs)) as progress:
+        columns = tuple(
+            run_column(session, each, question, guests, progress, fresh=fresh, until=until) for each in kernels
+        )
+    run_names = {workload.name for workload, _ in question.pairs}
     table = CorpusTable(
         columns,
-        tuple(workload.name for workload in workloads if workload.name in asked_of),
+        tuple(workload.name for workload in workloads if workload.name in run_names),
         targets=tuple(target.name for target in question.targets),
         level=expected.name,
         model=how.model,

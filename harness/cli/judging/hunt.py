@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from postcrash.harness.cli.completion import complete_targets
-from postcrash.harness.cli.judging.hunt_report import HuntSelection, print_hunted, to_json, verdict_on_promises
+from postcrash.harness.cli.judging.hunt_report import HuntReport, HuntSelection
 from postcrash.harness.cli.options import (
     expect_option,
     exploration_options,
@@ -164,7 +164,7 @@ def hunt(
       postcrash hunt --random --target f2fs --time 1h
     """
     started = time.monotonic()
-    asked = _Question(
+    options = _WorkloadOptions(
         length, grammar, setup, workload_limit, shard=shard, symmetry=symmetry, disks=how.disks(one=one_disk)
     )
     if is_random:
@@ -173,26 +173,28 @@ def hunt(
         raise UsageError(f"--expect {expected.name} compares trees only: leave --fsck and --use out")
     target = session.target(target_name)
     with opened(session, expected, target, how) as expected:
-        plans = _plans(session, target, expected, how, kinds, is_mixed=not is_random and asked.is_default)
+        is_mixed = options.is_default and not is_random
+        probes = probes_for(expected, target, how, kinds) if is_mixed else (Probe.WALK,)
+        plans = plans_for(session, target, expected.judges(target, how.model), how, kinds, probes)
         plans = {probe: replace(plan, enough=None if promised else ENOUGH) for probe, plan in plans.items()}
-        selection = asked.random(how.seed) if is_random else asked.selection(how.seed, target, plans)
-        plan = joined_plan(plans)
+        selection = options.random(how.seed) if is_random else options.selection(how.seed, target, plans)
         turns = Turns(None if seconds_max is None else started + seconds_max)
-        hunted, told, seconds = _in_turns(
+        result, groups, seconds = _hunt_in_turns(
             session, selection, plans, turns, guests=guests, fresh=fresh, minimize=minimize
         )
-        keep_last(session.store, [summary.shown.id for summary in told])
-        write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
+        report = HuntReport(selection, joined_plan(plans), expected, result, groups, seconds)
+        keep_last(session.store, [group.shown.id for group in groups])
+        write_json(json_file, report.to_json())
         if json_file != "-":
-            print_hunted(selection, plan, expected, hunted, told, seconds, invocation=session.invocation)
-        if hunted.interrupted:
+            report.print(session.invocation)
+        if result.interrupted:
             raise KeyboardInterrupt
-        return (verdict_on_promises(plan, hunted) if promised else hunted.verdict).exit_code
+        return (report.verdict_on_promises if promised else result.verdict).exit_code
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """What the options say of workloads. None: the option is not given."""
+class _WorkloadOptions:
+    """The options that select workloads. None: the option is not given."""
 
     length: int | None
     grammar: str | None
@@ -235,7 +237,7 @@ class _Question:
         return RandomSelection(drawn_from, seed, self.limit, self.disks)
 
 
-def _in_turns(
+def _hunt_in_turns(
     session: Session,
     selection: HuntSelection,
     plans: Plans,
@@ -248,33 +250,27 @@ def _in_turns(
     """What the hunt found, and for how many seconds it explored. If the hunt is `fresh`, it has one turn only."""
     seconds, is_first = 0.0, True
     while True:
-        exploring = time.monotonic()
+        began = time.monotonic()
         until = turns.looking_ends(is_first=is_first) if minimize else turns.until
-        hunted = _explored(session, selection, plans, guests, fresh, until)
-        seconds += time.monotonic() - exploring
-        if minimize or hunted.interrupted:
-            told = _minimized(
-                session, joined_plan(plans), hunted, fresh, turns.until or time.monotonic() + MINIMIZING_SECONDS
-            )
+        with TerminalProgress(selection.count, session.invocation) as progress:
+            crew = session.crew(guests)
+            result = run_hunt(selection, plans, crew, session.store, progress, fresh=fresh, until=until)
+        seconds += time.monotonic() - began
+        if minimize or result.interrupted:
+            until = turns.until or time.monotonic() + MINIMIZING_SECONDS
+            groups = _minimized(session, joined_plan(plans), result, fresh, until)
         else:
-            told = summaries(hunted.groups.values(), session.store, None)
-        is_open = hunted.has_more_to_do or selection.count is None
-        if hunted.interrupted or fresh or not (is_open and turns.has_another):
-            return hunted, told, seconds
+            groups = summaries(result.groups.values(), session.store, None)
+        has_more = result.has_more_to_do or selection.count is None
+        if result.interrupted or fresh or not (has_more and turns.has_another):
+            return result, groups, seconds
         is_first = False
 
 
-def _explored(
-    session: Session, selection: HuntSelection, plans: Plans, guests: int | None, fresh: bool, until: float | None
-) -> HuntResult:
-    with TerminalProgress(selection.count, session.invocation) as progress:
-        return run_hunt(selection, plans, session.crew(guests), session.store, progress, fresh=fresh, until=until)
-
-
-def _setups(asked: Setup | Literal["all"] | None, grammar: Grammar) -> tuple[Setup, ...]:
-    if asked is None:
+def _setups(requested: Setup | Literal["all"] | None, grammar: Grammar) -> tuple[Setup, ...]:
+    if requested is None:
         return grammar.setups
-    return tuple(SETUPS) if asked == ALL_SETUPS else (asked,)
+    return tuple(SETUPS) if requested == ALL_SETUPS else (requested,)
 
 
 _NOT_FOR_RANDOM = ("length", "grammar", "shard", "symmetry")
@@ -286,25 +282,17 @@ def _for_random(how: Exploration) -> Exploration:
     return how if is_given else replace(how, budget=replace(how.budget, recoveries=RANDOM_RECOVERIES, seconds=None))
 
 
-def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, until: float) -> list[GroupSummary]:
+def _minimized(session: Session, plan: Plan, result: HuntResult, fresh: bool, until: float) -> list[GroupSummary]:
     """The summaries of groups. Each group is minimized as long as there is time and the user does not interrupt."""
 
     def least(finding: Finding) -> MinimalFinding:
-        if not hunted.interrupted:
+        if not result.interrupted:
             try:
                 return minimized_on(machine, session, finding, plan.how.budget.recoveries, fresh, progress)
             except KeyboardInterrupt:
-                hunted.interrupted = True
+                result.interrupted = True
         raise OutOfTimeError("interrupted")
 
     settings = settings_for_recorders(session.settings, [plan.how.recorder])
     with Spare(settings, until) as machine, TerminalProgress(None) as progress:
-        return summaries(hunted.groups.values(), session.store, least)
-
-
-def _plans(
-    session: Session, target: Target, expected: Expectation, how: Exploration, kinds: frozenset[str], *, is_mixed: bool
-) -> Plans:
-    """The plan for each workload, by the probe. Only the default hunt, which is mixed, has several."""
-    probes = probes_for(expected, target, how, kinds) if is_mixed else (Probe.WALK,)
-    return plans_for(session, target, expected.judges(target, how.model), how, kinds, probes)
+        return summaries(result.groups.values(), session.store, least)

@@ -12,8 +12,8 @@ from postcrash.harness.files.output import command_line
 from postcrash.harness.findings.finding_details import told
 from postcrash.reports.page.needs_page import Vulnerability, report_of_needs
 from postcrash.reports.page.page import render
-from postcrash.reports.tables.needs import NeedsCell, NeedsRow
 from postcrash.store.store import NotInStoreError
+from postcrash.store.table_rows import NeedsCell, NeedsRow
 
 _FAILURES_MAX = 20
 _LOST_MAX = 12

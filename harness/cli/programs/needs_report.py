@@ -25,7 +25,8 @@ from postcrash.harness.tables.cell_store import KeptCells
 from postcrash.harness.tables.needs_and_gives import compare, gives, lacking_of, plans_of, question_of
 from postcrash.model import Verdict
 from postcrash.reports.page.needs_page import Vulnerability
-from postcrash.reports.tables.needs import NeedsCell, NeedsRow, needs_markdown
+from postcrash.reports.tables.needs import needs_markdown
+from postcrash.store.table_rows import NeedsCell, NeedsRow
 from postcrash.targets import Target
 
 

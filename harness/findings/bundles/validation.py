@@ -22,16 +22,16 @@ from postcrash.harness.auditing.application_lookup import catalogued
 from postcrash.harness.auditing.judge import ABOUT, TEST
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.planner import plan_again
 from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.recording_metadata import described_target
 from postcrash.harness.examination.session import JUDGE_NAMES
 from postcrash.harness.files.scratch import scratch
-from postcrash.harness.findings.minimize import plan_of
 from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.text import one_line
 from postcrash.model.units import BLOCK_SECTORS
 from postcrash.model.validation import first_objection, shown
-from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.explanation import explanation
 from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.records import COMPARED, Finding, parse_state_id, recording_id, state_id
 from postcrash.targets import TARGETS, VARIANTS, BaseImage, Target, image_id
@@ -253,14 +253,14 @@ def _check_identity(parts: BundleParts, target: Target, recorded: Json) -> None:
 
 def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> str:
     """The id that a finding must have if its workload was `recorded` so. Raises ValueError or UsageError."""
-    plan = plan_of(
+    plan = plan_again(
         finding,
         target,
-        base=base,
+        base,
+        Provenance.from_wire(recorded),
         kernel=finding.kernel,
         guest=finding.guest,
-        recoveries=None,
-        recorded=Provenance.from_wire(recorded),
+        explainer=explanation,
     )
     about = {name: recorded[name] for name in (ABOUT, TEST) if name in recorded}
     recover = None if finding.is_of_run else finding.recovery
@@ -289,7 +289,7 @@ def _explained(finding: Finding, recording: Recording, ground: Path) -> Finding:
     if not 0 <= finding.interval < len(known):
         raise RefusedError(f"it has crash interval {finding.interval}, and its recording has {len(known)}")
     _check_losses(finding, known[finding.interval])
-    return replace(finding, explanation=explain(finding, recording, ground))
+    return replace(finding, explanation=explanation.explain(finding, recording, ground))
 
 
 def _check_losses(finding: Finding, interval: Interval) -> None:

@@ -12,6 +12,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.guests.events import ExecutionReport, ExplorationEvent
 from postcrash.model import Workload
+from postcrash.reports.explanation import explanation
 from postcrash.targets import RecoveryKind, Target
 
 from .conftest import EXPLORED, empty_base
@@ -27,7 +28,13 @@ WRITE_AND_FLUSH = (
 
 def pretended_plan(folder: Path, target: Target, workload: Workload, **more: Any) -> Plan:
     """A plan for a `FakeMachine`: nobody judges what mounting shows, unless `more` says otherwise."""
-    asked = {"judges": (), "recoveries": (target.recovery(walk=True, fsck=False),), "how": Exploration(), **more}
+    asked = {
+        "judges": (),
+        "recoveries": (target.recovery(walk=True, fsck=False),),
+        "how": Exploration(),
+        "explainer": explanation,
+        **more,
+    }
     return Plan(target, empty_base(folder), "any", "any", workload, **asked)
 
 

@@ -126,7 +126,7 @@ def test_what_works_in_another_plan_is_not_lacking(tmp_path: Path, monkeypatch: 
 
     texts = ("creat a\nlink a c\n", "creat b\nlink b c\n", "symlink x a\n")
     monkeypatch.setattr(campaign, "examine_all", examined)
-    monkeypatch.setattr(campaign, "keep", lambda *_: None)
+    monkeypatch.setattr(campaign.ResultStore, "keep", lambda *_: None)
     target = target_named("ext4-current")
     plans = [
         pretended_plan(tmp_path, target, parse_workload(text, "w"), judges=judges_named(["mounts"])) for text in texts

@@ -15,7 +15,7 @@ from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
 from postcrash.harness.examination.judging import OpinionMemo
-from postcrash.harness.examination.lost_guests import CASUALTY_JUDGE
+from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.result import Examination, Extent
 from postcrash.harness.examination.state_location import Place
@@ -203,7 +203,7 @@ def test_guests_lost_over_the_workload_are_a_finding_without_a_crash_state(tmp_p
     lost = LostAtWork("run", "the guest hangs", "last words", "xfs_log_force", started=1, returned=0)
     result = examined(tmp_path, lost=lost)
     assert verdicts(result) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
-    assert result.rulings[CASUALTY_JUDGE].verdict is Verdict.VIOLATED
+    assert result.rulings[LOST_GUEST_JUDGE].verdict is Verdict.VIOLATED
     (finding,) = result.findings
     assert finding.message == "in 'creat a': the guest hangs"
     assert (finding.is_of_run, finding.state, finding.casualty) == (True, "", lost.casualty)
@@ -248,7 +248,7 @@ def test_guests_lost_over_the_workload_are_no_finding_if_the_reference_loses_the
     result = examined(tmp_path, lost=lost, judges=(judge,), depth=1)
     assert judge.asked == [("w", lost)]
     assert compare_verdicts(result) == ((Verdict.UNDECIDED, 0) if reason else (Verdict.VIOLATED, 1))
-    assert result.rulings[CASUALTY_JUDGE].reason == (reason or "in 'creat a': the guest hangs")
+    assert result.rulings[LOST_GUEST_JUDGE].reason == (reason or "in 'creat a': the guest hangs")
     assert [note.partition(";")[0] for note in result.notes] == ["in 'creat a': the guest hangs"] * 2
 
 
@@ -263,13 +263,13 @@ def test_guests_lost_in_recovery_are_no_finding_if_the_reference_loses_them_too(
 def compare_verdicts(result: Examination) -> tuple[Verdict, int]:
     """The verdict on lost guests, and the number of findings. What could not be compared is undecided."""
     assert result.rulings["asked"].verdict is Verdict.UNDECIDED
-    return result.rulings[CASUALTY_JUDGE].verdict, len(result.findings)
+    return result.rulings[LOST_GUEST_JUDGE].verdict, len(result.findings)
 
 
 def test_guests_that_an_earlier_workload_lost_are_not_this_workload_s(tmp_path: Path) -> None:
     """The earlier workload had more operations. Its second try was refused, so nobody took its lost guest."""
     result = examined(tmp_path, *WHOLE, stale=[LostAtWork("run", "the guest hangs", "", "", started=9, returned=8)])
-    assert (verdicts(result), result.notes, result.casualties) == ((Verdict.HOLDS, Verdict.HOLDS), [], [])
+    assert (verdicts(result), result.notes, result.lost_guests) == ((Verdict.HOLDS, Verdict.HOLDS), [], [])
 
 
 def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from postcrash.harness.errors import LostAtWork
-from postcrash.harness.examination.lost_guests import count_in, doing, note
+from postcrash.harness.examination.lost_guests import activity_of, add_lost_guest, note
 from postcrash.harness.examination.result import Examination
 from postcrash.model import parse_workload
 from postcrash.store.consoles import Casualty, console_file
@@ -31,7 +31,7 @@ def lost(started: int, returned: int, during: str = "run") -> LostAtWork:
     ],
 )
 def test_a_guest_was_lost_in_an_operation_or_between_two(started: int, returned: int, told: str) -> None:
-    assert doing(WORKLOAD, lost(started, returned)) == told
+    assert activity_of(WORKLOAD, lost(started, returned)) == told
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,18 @@ def test_a_guest_was_lost_in_an_operation_or_between_two(started: int, returned:
     ],
 )
 def test_nobody_knows_how_far_a_program_was(started: int, returned: int, told: str) -> None:
-    assert doing(RAN, lost(started, returned)) == told
+    assert activity_of(RAN, lost(started, returned)) == told
 
 
 @pytest.mark.parametrize(("during", "what"), [("trust", "the base image"), ("recovery", "a crash state")])
 def test_a_recovery_is_no_operation(during: str, what: str) -> None:
-    assert doing(WORKLOAD, lost(1, 0, during)) == f"in the recovery of {what}"
+    assert activity_of(WORKLOAD, lost(1, 0, during)) == f"in the recovery of {what}"
 
 
 def test_a_lost_guest_is_noted_and_its_console_is_to_be_kept() -> None:
     result, casualty = Examination(), Casualty("the guest hangs", "console", "stacks")
-    count_in(result, WORKLOAD, lost(3, 2))
-    assert result.casualties == [casualty]
+    add_lost_guest(result, WORKLOAD, lost(3, 2))
+    assert result.lost_guests == [casualty]
     assert result.notes == [note("in 'unlink a'", casualty)]
     place = f"(console: {console_file(casualty)} in the store)"
     assert result.notes == [f"in 'unlink a': the guest hangs; the guest was replaced {place}"]

@@ -12,6 +12,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.model import parse_workload
+from postcrash.reports.explanation import explanation
 from postcrash.targets import BaseImage, target_named
 
 EXT4 = target_named("ext4-current")
@@ -26,6 +27,7 @@ PLAN = Plan(
     judges=judges_named(["mounts"]),
     recoveries=(WALK,),
     how=HOW,
+    explainer=explanation,
 )
 CHANGES: dict[str, dict[str, Any]] = {
     "target": {"target": replace(EXT4, options="data=journal")},
@@ -45,7 +47,7 @@ ONLY_OF_RUNS: dict[str, dict[str, Any]] = {
     "seed": {"how": replace(HOW, seed=2)},
     "depth": {"how": replace(HOW, depth=2)},
     "findings": {"findings_max": 2},
-    "first objections": {"is_asked_on": False},
+    "first objections": {"seeks_more_violations": False},
 }
 
 

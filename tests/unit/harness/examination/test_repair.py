@@ -21,6 +21,7 @@ from postcrash.harness.examination.repair import (
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent
 from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
+from postcrash.reports.explanation import explanation
 from postcrash.targets import TARGETS, BaseImage, RecoveryKind, target_named
 
 from .conftest import interval_report
@@ -162,8 +163,15 @@ def test_a_finding_says_what_mounting_alone_shows(
 def test_recoveries_with_a_repair_are_told_apart_from_those_without() -> None:
     judges = judges_named(["mounts"])
     plan = Plan(
-        *(EXT4, BaseImage(Path("base.img"), "b-0"), "any", "any", WORKLOAD, judges),
-        *(recoveries_for(judges, EXT4), Exploration()),
+        target=EXT4,
+        base=BaseImage(Path("base.img"), "b-0"),
+        kernel="any",
+        guest="any",
+        workload=WORKLOAD,
+        judges=judges,
+        recoveries=recoveries_for(judges, EXT4),
+        how=Exploration(),
+        explainer=explanation,
     )
     both = replace(plan, recoveries=recoveries_for(judges, EXT4, "both"))
     assert plan.key("tool") != both.key("tool")

@@ -28,7 +28,7 @@ def test_a_rule_of_practice_that_the_state_breaks_is_named() -> None:
         "fsync-names",
         "fsync a (operation 2) had returned, but a is missing",
     )
-    assert objection.told.startswith(
+    assert objection.text.startswith(
         f"fsync-names: {objection.message}; broken in practice: fsync-keeps-names (fstests"
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.expectations.outcome_comparison import natures, of_bytes, of_names
+from postcrash.harness.expectations.outcome_comparison import metadata_of, of_bytes, of_names
 from postcrash.model import Entry, Observation, Segment, Tree, parse_workload
 from postcrash.model.observation import FsckResult
 
@@ -20,12 +20,12 @@ def seen(*entries: Entry) -> Observation:
 
 
 def told(mine: Observation, theirs: Observation) -> list[str]:
-    return of_names(natures(mine), natures(theirs))
+    return of_names(metadata_of(mine), metadata_of(theirs))
 
 
 def test_numbers_of_inodes_and_bytes_of_files_are_no_nature() -> None:
     other = replace(FILE, inode=9, segments=(Segment(0, 4, "zero"),))
-    assert natures(seen(FILE)) == natures(seen(other))
+    assert metadata_of(seen(FILE)) == metadata_of(seen(other))
     assert told(seen(FILE), seen(other)) == []
 
 
@@ -36,12 +36,12 @@ def test_which_names_share_an_inode_is_part_of_their_nature() -> None:
 
 
 def test_the_mount_and_a_repair_are_part_of_an_outcome() -> None:
-    assert natures(Observation(5, Tree())) != natures(Observation(0, Tree()))
-    assert natures(seen(FILE)) != natures(replace(seen(FILE), repair=FsckResult(1, "")))
+    assert metadata_of(Observation(5, Tree())) != metadata_of(Observation(0, Tree()))
+    assert metadata_of(seen(FILE)) != metadata_of(replace(seen(FILE), repair=FsckResult(1, "")))
 
 
 def test_damage_to_the_files_of_an_aged_image_is_part_of_an_outcome() -> None:
-    assert natures(seen(FILE)) != natures(replace(seen(FILE), aged=".aged/1 is missing"))
+    assert metadata_of(seen(FILE)) != metadata_of(replace(seen(FILE), aged=".aged/1 is missing"))
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
-from postcrash.harness.examination.plan_outline import outline
+from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations import reference
 from postcrash.harness.expectations.difference import DifferenceJudge
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.reports.explanation import explanation
 from postcrash.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.store.records import recording_id
 from postcrash.targets import BaseImage, Target, target_named
@@ -57,7 +58,7 @@ class Here(Session):
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     monkeypatch.setattr(reference, "settings_for", lambda *_: None)
     having(monkeypatch, "here", "other")
-    return Here(tmp_path / "store")
+    return Here(tmp_path / "store", explainer=explanation)
 
 
 def having(monkeypatch: pytest.MonkeyPatch, *labels: str) -> None:
@@ -134,7 +135,7 @@ def recorders(here: Here, asked: str, expected: str = "kernel:other") -> tuple[s
     with reference.opened(here, Expectation.named(expected), TARGET, how) as opened:
         (judge,) = judges = opened.judges(TARGET, how.model)
         assert isinstance(judge, DifferenceJudge)
-        plan = outline(here, TARGET, judges, (TARGET.recovery(walk=True, fsck=False),), how)
+        plan = make_plan(here, TARGET, judges, (TARGET.recovery(walk=True, fsck=False),), how)
         return plan.how.recorder, judge.reference.plan.how.recorder
 
 
@@ -184,7 +185,7 @@ def test_a_reference_without_the_recorder_that_was_asked_for_is_refused(
 def test_without_a_reference_the_recorder_is_the_one_that_was_asked_for(here: Here) -> None:
     judges: tuple[Judge, ...] = Expectation.named("documents").judges(TARGET, "cache")
     recovery = TARGET.recovery(walk=True, fsck=False)
-    plans = [outline(here, TARGET, judges, (recovery,), Exploration(recorder=asked)) for asked in (AUTO, CRASH_DISK)]
+    plans = [make_plan(here, TARGET, judges, (recovery,), Exploration(recorder=asked)) for asked in (AUTO, CRASH_DISK)]
     assert [plan.how.recorder for plan in plans] == [AUTO, CRASH_DISK]
 
 

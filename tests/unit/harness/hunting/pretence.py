@@ -16,6 +16,7 @@ from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.model import Verdict, Workload, parse_workload
+from postcrash.reports.explanation import explanation
 from postcrash.store.records import Finding, recording_id
 from postcrash.targets import BaseImage, target_named
 from postcrash.workloads import GRAMMARS, WorkloadSpace
@@ -46,8 +47,15 @@ def plan(folder: Path) -> Plan:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     return Plan(
-        *(target_named("ext4-current"), BaseImage(base, "b-0123456789abcdef"), "kernel", "guest"),
-        *(parse_workload("sync", "none"), (), (RECOVER,), Exploration()),
+        target=target_named("ext4-current"),
+        base=BaseImage(base, "b-0123456789abcdef"),
+        kernel="kernel",
+        guest="guest",
+        workload=parse_workload("sync", "none"),
+        judges=(),
+        recoveries=(RECOVER,),
+        how=Exploration(),
+        explainer=explanation,
     )
 
 

@@ -7,7 +7,8 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.hunting.corpus import CorpusQuestion, joined, with_shorter
 from postcrash.model import Verdict, parse_workload
-from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, CorpusTable, Result, corpus_markdown
+from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown
+from postcrash.store.table_rows import CorpusColumn, CorpusObjection, Result
 from postcrash.targets import target_named
 
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED

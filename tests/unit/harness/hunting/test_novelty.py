@@ -13,6 +13,7 @@ from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting.novelty import LOOSE, REQUESTS_MAX, features
 from postcrash.model import Workload, parse_workload, pattern
+from postcrash.reports.explanation.explanation import block_kind
 
 from ..examination.conftest import RECOVER, interval_report
 
@@ -42,7 +43,7 @@ def made_of(*writes: bytes | str, first: int = 0, **flags: bool) -> list[Event]:
 
 def requests(folder: Path, events: Sequence[Event], workload: Workload = WORKLOAD) -> set[str]:
     write_recording(folder / "made.pcr", 4096, "{}", events)
-    return features(Recording(folder / "made.pcr"), workload, Examination()) - SIZES
+    return features(Recording(folder / "made.pcr"), workload, Examination(), block_kind) - SIZES
 
 
 def shapes(*observations: Any) -> set[str]:
@@ -51,7 +52,7 @@ def shapes(*observations: Any) -> set[str]:
     result.certificates = [
         Certificate.of(interval_report(*(([[0, n]], shown) for n, shown in enumerate(observations))), RECOVER)
     ]
-    return features(SILENT, WORKLOAD, result) - SIZES
+    return features(SILENT, WORKLOAD, result, block_kind) - SIZES
 
 
 def test_each_operation_has_the_kinds_of_its_requests_and_the_operation_before_it(tmp_path: Path) -> None:
@@ -141,5 +142,5 @@ def test_a_lost_guest_and_a_recovery_that_looks_at_no_tree_have_features() -> No
 
 @pytest.mark.parametrize(("count", "size"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (2**70, 71)])
 def test_of_counts_the_order_of_magnitude_is_a_feature(count: int, size: int) -> None:
-    told = features(SILENT, WORKLOAD, Examination(intervals=1, outcomes=2, states=count))
+    told = features(SILENT, WORKLOAD, Examination(intervals=1, outcomes=2, states=count), block_kind)
     assert told == {"intervals 2^1", "outcomes 2^2", f"states 2^{size}"}

@@ -8,7 +8,6 @@ import pytest
 
 from postcrash._core import Recording
 from postcrash.harness.errors import OperationFailedError
-from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting import hunt as hunt_module
 from postcrash.harness.hunting import random_hunt as module
 from postcrash.harness.hunting.hunt_result import HuntResult
@@ -26,7 +25,7 @@ FULL = GRAMMARS["full"]
 Run = Callable[..., tuple[HuntResult, list[str]]]
 
 
-def word_pairs(_recording: Recording, workload: Workload, _result: Examination) -> set[str]:
+def word_pairs(_recording: Recording, workload: Workload, *_: object) -> set[str]:
     """Stands in for what machines see: the pairs of operations that follow each other."""
     return {f"{before.word} {after.word}" for before, after in pairwise(workload.ops)}
 

@@ -9,7 +9,7 @@ from postcrash.apps.needs import SearchLimits
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.tables.cell_store import KeptCells, files_named
 from postcrash.model import Verdict
-from postcrash.reports.tables.needs import NeedsCell
+from postcrash.store.table_rows import NeedsCell
 from postcrash.targets import BaseImage, target_named
 
 

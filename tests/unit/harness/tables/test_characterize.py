@@ -8,15 +8,18 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import tree_recoveries
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.tables import characterize as subject
 from postcrash.harness.tables.characterize import Question, characterize, weaker_questions
-from postcrash.model import Verdict
+from postcrash.model import Verdict, parse_workload
 from postcrash.properties import property_named
 from postcrash.properties.adversary import BY_WORKLOAD, Adversary
-from postcrash.reports.tables.grid import NOT_THERE, symbol
+from postcrash.reports.explanation import explanation
+from postcrash.reports.tables.grid import symbol
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import NOT_THERE
 from postcrash.targets import BaseImage, target_named
 
 
@@ -38,9 +41,19 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any, **about: Any) -> Cell:
         return results
 
     monkeypatch.setattr(subject, "run_campaign", campaign)
-    targets = [(target_named("vfat"), BaseImage(Path("base"), "b-0"))]
-    how = about.pop("how", Exploration(budget=Budget(1, 1)))
-    question = Question(targets, [property_named("P1")], "a kernel", "a guest", how, **about)
+    how, target = about.pop("how", Exploration(budget=Budget(1, 1))), target_named("vfat")
+    outline = Plan(
+        target=target,
+        base=BaseImage(Path("base"), "b-0"),
+        kernel="a kernel",
+        guest="a guest",
+        workload=parse_workload("sync", "none"),
+        judges=(),
+        recoveries=tree_recoveries(target, how.recovery),
+        how=how,
+        explainer=explanation,
+    )
+    question = Question([property_named("P1")], how, outlines=[outline], **about)
     store: Any = SimpleNamespace(put_cells=lambda cells: None)
     nobody: Any = None
     (found,) = characterize(question, nobody, store, nobody).cells
@@ -108,14 +121,14 @@ def test_what_one_disk_leaves_open_is_open(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_all_ways_to_run_that_take_less_are_tried_the_weakest_first() -> None:
     def disks(how: Exploration) -> list[tuple[int | None, ...]]:
-        return [way.disks for way in weaker_questions(Question((), (), kernel="", guest="", how=how))]
+        return [way.disks for way in weaker_questions(Question((), how))]
 
     assert disks(Exploration(model="torn")) == [(None, 1)]
     assert disks(Exploration(held=3)) == [(None,)]
     assert disks(Exploration(model="torn", held=3)) == [(None,), (3,), (None,)]
 
     def ways(how: Exploration) -> list[tuple[int | None, str, int]]:
-        question = Question((), (), kernel="", guest="", how=how)
+        question = Question((), how)
         return [(way.how.held, way.how.model, way.how.depth) for way in weaker_questions(question)]
 
     assert ways(Exploration()) == []

@@ -19,10 +19,10 @@ from postcrash.reports.page.needs_page import Vulnerability, report_of_needs
 from postcrash.reports.page.page import render
 from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
-from postcrash.reports.tables.matrix import Column, Matrix
-from postcrash.reports.tables.needs import NeedsCell, NeedsRow
+from postcrash.reports.tables.matrix import Matrix
 from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part, Share
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import Column, NeedsCell, NeedsRow
 
 EVIL = "</script><script>alert(1)</script><!--\"'&`<i>`\x1b\u202e\ud800"
 KV = "kv-1.2[sync=on]"

@@ -11,9 +11,10 @@ from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
 from postcrash.reports.page.matrix_page import report_of_matrix
 from postcrash.reports.page.page import render
-from postcrash.reports.tables.matrix import Column, Matrix
+from postcrash.reports.tables.matrix import Matrix
 from postcrash.reports.tables.table import matrix_markdown, print_matrix
 from postcrash.store.records import Cell
+from postcrash.store.table_rows import Column
 
 MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED

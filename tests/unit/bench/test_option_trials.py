@@ -1,6 +1,6 @@
 """The page of mount options says what was found, and can be read again."""
 
-from postcrash.harness.tables.mount_options import WORKS, OptionTrial, page, results_on
+from option_trials import WORKS, OptionTrial, page, results_on
 from postcrash.targets.options import listed_options
 
 

@@ -1,4 +1,4 @@
-"""Which mount options and features of mkfs work in a guest: docs/results/mount-options.md."""
+"""Tries mount options and features of mkfs in a guest, and writes docs/results/mount-options.md."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ Made by `python bench/mount_options.py`; [targets.md](../targets.md#mount-option
 
 @dataclass(frozen=True, slots=True)
 class OptionTrial:
-    """What came of one option on one kernel: `WORKS`, or why it does not, in a line."""
+    """The result of one option on one kernel: `WORKS`, or why it does not, in a line."""
 
     option: TriedOption
     result: str
@@ -85,20 +85,22 @@ def _refusal(error: str) -> str:
     """What the kernel says of a mount, or else the error that mount(2) or the agent's first write returned."""
     if error.startswith(_OF_AGENT):
         return f"mounts, but nothing can be written: {error.removeprefix(_OF_AGENT).partition(' (os error ')[0]}"
-    _, said, reason = error.partition(": the kernel says: ")
-    return f"refused: {_plain(reason if said else error.partition(': ')[2] or error)}"
+    _, separator, reason = error.partition(": the kernel says: ")
+    return f"refused: {_plain(reason if separator else error.partition(': ')[2] or error)}"
 
 
-def _plain(said: str) -> str:
+def _plain(text: str) -> str:
     """Without the device's name, which says nothing here."""
-    return said.replace(" (vda)", "").replace(" (device vda)", "")
+    return text.replace(" (vda)", "").replace(" (device vda)", "")
 
 
-def page(kernels: Sequence[str], listed: Mapping[str, ListedOptions], found: Sequence[Sequence[OptionTrial]]) -> str:
+def page(
+    kernels: Sequence[str], listed_options: Mapping[str, ListedOptions], found: Sequence[Sequence[OptionTrial]]
+) -> str:
     """The page. `found` has the trials of each kernel in one order; `kernels` are their names."""
     together = list(zip(*found, strict=True))
     parts = [_INTRODUCTION]
-    for fstype, options in listed.items():
+    for fstype, options in listed_options.items():
         rows = [(row[0].option, [trial.result for trial in row]) for row in together if row[0].option.fstype == fstype]
         parts += _section(fstype, options, kernels, rows)
     return "\n".join(parts)
@@ -142,6 +144,6 @@ def results_on(text: str, fstype: str, column: int) -> dict[str, str]:
     return found
 
 
-def all_options(listed: Mapping[str, ListedOptions]) -> Iterable[TriedOption]:
+def all_options(by_fstype: Mapping[str, ListedOptions]) -> Iterable[TriedOption]:
     """Every option of every file system, in the order of the page."""
-    return (option for fstype, options in listed.items() for option in options.rows(fstype))
+    return (option for fstype, options in by_fstype.items() for option in options.rows(fstype))
