@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from postcrash.store.json_codec import Json, from_plain, to_plain
+from postcrash.store.json_codec import JsonObject
 
 OperationStatus = Literal["set-up", "returned", "in progress", "not started"]
 WriteStatus = Literal["stable", "kept", "lost"]
@@ -106,7 +106,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(JsonObject):
     """How one crash state came about and what is wrong with it.
 
     epochs_omitted      earlier epochs that are not shown; what they lost is in `lost`
@@ -138,13 +138,3 @@ class Explanation:
     reference: str = ""
     reference_said: str = ""
     objections: tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        """As decoded JSON."""
-        plain: Json = to_plain(self)
-        return plain
-
-    @staticmethod
-    def from_json(value: object) -> "Explanation":
-        """The explanation from which `to_json` made `value`. Raises `PlainError`."""
-        return from_plain(Explanation, value, "explanation")

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from postcrash.model import Verdict
 from postcrash.model.numbers import DIGITS_MAX
@@ -17,7 +17,7 @@ from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import Statements
 from postcrash.store.consoles import Casualty
 from postcrash.store.explanation_data import Explanation
-from postcrash.store.json_codec import Json, PlainError, from_plain, to_plain
+from postcrash.store.json_codec import Json, JsonObject, PlainError, from_plain, to_plain
 from postcrash.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.targets import RecoveryKind
 
@@ -35,7 +35,7 @@ COMPARED = "same-as:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(JsonObject):
     """One answer of a table: does `target` have `property`?
 
     states      crash states that the verdict covers, exactly
@@ -87,13 +87,12 @@ class Cell:
 
     def to_json(self) -> Json:
         """The cell as decoded JSON. `states` is decimal text, because it is too large for JSON readers."""
-        plain = to_plain(self)
-        del plain["said"]
+        plain = {name: field for name, field in to_plain(self).items() if name != "said"}
         return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
 
-    @staticmethod
-    def from_json(value: object) -> "Cell":
-        """The cell from which `to_json` made `value`. Raises `PlainError`."""
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Returns the cell from which `to_json` made `value`. Raises `PlainError`."""
         if not isinstance(value, dict):
             raise PlainError("cell", "an object", value)
         states = value.get("states")
@@ -101,7 +100,7 @@ class Cell:
             raise PlainError("cell.states", "a decimal number in quotes", states)
         about = {name: value[name] for name in ("promise", "denial") if name in value}
         rest = {name: field for name, field in value.items() if name not in ("promise", "denial", "standing")}
-        cell = from_plain(Cell, {**rest, "states": int(states), "said": about}, "cell")
+        cell = from_plain(cls, {**rest, "states": int(states), "said": about}, "cell")
         expected = standing_json(cell.said, cell.verdict)["standing"]
         if value.get("standing", "") != expected:
             raise PlainError("cell.standing", str(expected), value.get("standing", ""))
@@ -114,7 +113,7 @@ def standing_json(said: Statements, verdict: Verdict) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(JsonObject):
     """A crash state that breaks something, or a workload that ends the guest, with everything needed to make it again.
 
     checker        name of the property or checker that objects
@@ -184,16 +183,6 @@ class Finding:
     def recovery(self) -> RecoveryKind:
         """What guests do with the crash state. Raises ValueError if `recover` does not say it."""
         return RecoveryKind.from_wire(self.recover)
-
-    def to_json(self) -> Json:
-        """As decoded JSON."""
-        plain: Json = to_plain(self)
-        return plain
-
-    @staticmethod
-    def from_json(value: object) -> "Finding":
-        """The finding from which `to_json` made `value`. Raises `PlainError`."""
-        return from_plain(Finding, value, "finding")
 
 
 Simplicity = tuple[int, int, int, int, tuple[int, ...]]
