@@ -8,16 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from postcrash._core import DeviceModel, Interval, Recording
 from postcrash.model import Workload
 from postcrash.model.units import SECTOR_BYTES
+from postcrash.recorders.events import CompletionEvent, DurableEvent, Event, WriteEvent, recording_events
 from postcrash.reports.explanation.block_content import describe, written_by
 from postcrash.store.explanation_data import Epoch, ExplainedWrite, WriteStatus
-
-if TYPE_CHECKING:
-    from postcrash._core import Event
 
 EPOCHS_MAX = 40
 STABLE_EPOCHS_MAX = 3
@@ -89,8 +86,8 @@ class RawEpoch:
 
 def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int], model: str) -> list[RawEpoch]:
     """The epochs up to a crash in `interval`, on the device `model`, that lost the pieces with the numbers `lost`."""
-    events = recording.events()[: interval.before_event]
-    completed = {event[1] for event in events if event[0] == "complete"}
+    events = recording_events(recording)[: interval.before_event]
+    completed = {event.id for event in events if isinstance(event, CompletionEvent)}
     walk = _Walk(_fates(interval, lost), completed, DeviceModel(model))
     for index, event in enumerate(events):
         walk.take(index, event)
@@ -169,10 +166,10 @@ def unsent(recording: Recording, interval: Interval, workload: Workload, started
 
     Operations that had not `started` are left out.
     """
-    events = recording.events()
+    events = recording_events(recording)
     sent: set[int] = set()
-    for index in range(events.index(("durable",)), interval.before_event):
-        if events[index][0] == "write":
+    for index in range(events.index(DurableEvent()), interval.before_event):
+        if isinstance(events[index], WriteEvent):
             sent |= written_by(recording.data(index), workload)
     # What a program that never ended has said is not known as operations.
     recorded = range(len(workload.setup), min(started, len(workload.operations)))
@@ -214,7 +211,7 @@ class _Walk:
         self._is_recorded = False
         self._during = 0
 
-    def take(self, index: int, event: "Event") -> None:
+    def take(self, index: int, event: Event) -> None:
         """Go on to the event number `index`."""
         match event:
             case ("write", ident, sector, sectors, fua, preflush):

@@ -8,17 +8,21 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from postcrash._core import Interval, Recording
+from postcrash.recorders.events import (
+    CompletionEvent,
+    DurableEvent,
+    Event,
+    FlushEvent,
+    WriteEvent,
+    ZeroEvent,
+    recording_events,
+)
 from postcrash.reports.explanation.calls import ProgramCall
 from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
 from postcrash.reports.explanation.explanation import Crash, interval_of, shown_calls
-
-if TYPE_CHECKING:
-    from postcrash._core import Event
-
-_Events = list["Event"]
 
 
 class _Place(NamedTuple):
@@ -85,16 +89,16 @@ def timeline(crash: Crash, recording: Recording, base_path: str | PathLike[str])
     interval = interval_of(crash, recording, base_path)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)), crash.model)
     calls = shown_calls(crash, recording, interval)
-    return _timed(recording.events(), interval, raw, crash, calls)
+    return _timed(recording_events(recording), interval, raw, crash, calls)
 
 
 def _timed(
-    events: _Events, interval: Interval, raw: list[RawEpoch], crash: Crash, calls: list[ProgramCall]
+    events: list[Event], interval: Interval, raw: list[RawEpoch], crash: Crash, calls: list[ProgramCall]
 ) -> Timeline:
     shown = raw[first_shown(raw) :]
     first = min([event for epoch in shown for event in _submitted(epoch)] or [interval.before_event])
     if first_shown(raw) == 0:
-        first = min(first, events.index(("durable",)) + 1)
+        first = min(first, events.index(DurableEvent()) + 1)
     spans = _spans(events[: interval.before_event])
     operations = _operations(events[: crash_event(interval, crash.started, crash.returned)])
     operations = [(number, span) for number, span in operations if span.end is None or span.end >= first]
@@ -127,21 +131,21 @@ def _timed(
     )
 
 
-def _spans(events: _Events) -> dict[int, _Place]:
+def _spans(events: list[Event]) -> dict[int, _Place]:
     """For each request, by the number of its event: from submission to completion."""
-    started: dict[object, int] = {}
+    started: dict[int, int] = {}
     spans = {}
     for index, event in enumerate(events):
-        if event[0] == "complete":
-            if (start := started.pop(event[1], None)) is not None:
+        if isinstance(event, CompletionEvent):
+            if (start := started.pop(event.id, None)) is not None:
                 spans[start] = _Place(start, index)
-        elif event[0] in ("write", "zero", "flush"):
-            started[event[1]] = index
+        elif isinstance(event, WriteEvent | ZeroEvent | FlushEvent):
+            started[event.id] = index
             spans[index] = _Place(index, None)
     return spans
 
 
-def _operations(events: _Events) -> list[tuple[int, _Place]]:
+def _operations(events: list[Event]) -> list[tuple[int, _Place]]:
     spans: dict[int, _Place] = {}
     for index, event in enumerate(events):
         match event:
@@ -152,8 +156,8 @@ def _operations(events: _Events) -> list[tuple[int, _Place]]:
     return list(spans.items())
 
 
-def _is_flush(event: "Event") -> bool:
-    return event[0] == "flush" or (event[0] == "write" and event[5])
+def _is_flush(event: Event) -> bool:
+    return isinstance(event, FlushEvent) or (isinstance(event, WriteEvent) and event.preflush)
 
 
 def _origins(part: WritePart) -> set[int]:

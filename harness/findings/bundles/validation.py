@@ -31,6 +31,7 @@ from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.text import one_line
 from postcrash.model.units import BLOCK_SECTORS
 from postcrash.model.validation import first_objection, shown
+from postcrash.recorders.events import WriteEvent, ZeroEvent, recording_events
 from postcrash.reports.explanation.explanation import explain
 from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.records import COMPARED, Finding, parse_state_id, recording_id, state_id
@@ -136,8 +137,9 @@ def _admitted(parts: BundleParts) -> Finding:
 
 def _check_cost(recording: Recording) -> None:
     """Crash states are counted in time and memory that grow with the blocks in flight at each event."""
-    events = recording.events()
-    blocks = sum(event[3] // BLOCK_SECTORS + 1 for event in events if event[0] in ("write", "zero"))
+    events = recording_events(recording)
+    written = (event for event in events if isinstance(event, WriteEvent | ZeroEvent))
+    blocks = sum(event.sectors // BLOCK_SECTORS + 1 for event in written)
     if recording.disk_sectors > DISK_SECTORS_MAX:
         limit = f"a guest's disk has at most {DISK_SECTORS_MAX}"
         raise RefusedError(f"its disk has {recording.disk_sectors} sectors, and {limit}")
