@@ -13,8 +13,8 @@ from postcrash.harness.examination.coverage import states_text
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.minimize import MINIMIZING_SECONDS, minimized_on
-from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.testing.rig import Rig, Silence
 from postcrash.model import Verdict, parse_workload
@@ -55,7 +55,7 @@ def story(rig: Rig, finding: Finding, again: str = "") -> str:
     `again` is the command that shows it again, if it is not `postcrash repro`.
     """
     shown, said = _smallest(rig, finding)
-    (shown,) = named([shown], rig.session.store)
+    (shown,) = with_block_names([shown], rig.session.store)
     workload = parse_workload(shown.workload_text, shown.workload_name).without_tail()
     parts = [f"{said}:\n{textwrap.indent(workload.to_text(), '    ').rstrip()}"]
     if shown.explanation is not None:

@@ -13,8 +13,8 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_text
 from postcrash.harness.findings.bundles.import_bundle import finding_named
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.fstests import WrittenTest, fstests_test
-from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
 from postcrash.harness.findings.recipients import recipients
 from postcrash.harness.findings.reproduce import Reproducer, finding_to_report, finding_to_show, reproducers_of
@@ -106,7 +106,7 @@ def report(
     else:
         smallest = finding if finding.minimal is None else session.store.finding(finding.minimal)
     finding = finding_to_report(finding, smallest, session.target_of(finding))
-    (finding,) = named([finding], session.store)
+    (finding,) = with_block_names([finding], session.store)
     if finding.explanation is None:
         raise UsageError(f"{finding.id} was never explained")
     target = session.target_of(finding)

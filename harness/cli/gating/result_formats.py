@@ -12,7 +12,7 @@ from rich.console import Console
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_text
-from postcrash.harness.findings.finding_details import told
+from postcrash.harness.findings.finding_details import stories_of
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.reports.gate.github import github
 from postcrash.reports.gate.groups import cause_groups
@@ -57,7 +57,7 @@ def _html(run: GateRun, session: Session) -> str:
     for id in ids:
         with suppress(NotInStoreError):
             found.append(session.store.finding(id))
-    return render_gate(run, told(found, session), session.invocation)
+    return render_gate(run, stories_of(found, session), session.invocation)
 
 
 _WRITERS: dict[str, tuple[_Form, str]] = {

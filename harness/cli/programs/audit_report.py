@@ -9,7 +9,7 @@ from postcrash.harness.auditing.second_crash import SecondCrashes
 from postcrash.harness.examination.coverage import coverage, states_text, within_text
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.examination.session import Session
-from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.tables.applications import share_text
 from postcrash.reports.tables.table import VERDICT_COLOURS
@@ -57,7 +57,7 @@ def _recordings_text(done: Audit) -> str:
 
 
 def _print_findings(console: Console, session: Session, result: Examination) -> None:
-    for finding in named(result.findings, session.store):
+    for finding in with_block_names(result.findings, session.store):
         console.rule(f"[red]{finding.message}[/] · {finding.id}")
         if finding.explanation is not None:
             render_text(finding.explanation, console, finding.needed)

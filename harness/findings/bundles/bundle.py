@@ -17,7 +17,7 @@ from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.bundles.archive import write_archive
 from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, admitted, as_found
-from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.own_kernel import is_found_on, on_its_kernel, unlike_found
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.harness.guests.binaries import find_binary
@@ -64,7 +64,7 @@ def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> tuple[str
     """
     parts = _parts(session.store, as_found(finding))
     try:
-        (finding,) = named([admitted(parts)], session.store)
+        (finding,) = with_block_names([admitted(parts)], session.store)
     except RefusedError as error:
         raise UsageError(f"{finding.id} cannot be in a bundle: {error}") from error
     target = session.target_of(finding)
