@@ -37,7 +37,7 @@ class KernelBuild:
         return ", ".join(filter(None, (self.name, self.short)))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """All of it in one line, such as `patched, build id 1a2b…, commit 5b1e…, sha256:1a2b3c4d5e6f`."""
         configuration = self.configuration and f"configuration sha256:{self.configuration[:SHOWN_DIGITS]}"
         build_id, commit = self.build_id and f"build id {self.build_id}", self.commit and f"commit {self.commit}"

@@ -67,7 +67,7 @@ class Cell(JsonObject):
     guest: str = ""
 
     @staticmethod
-    def not_asked(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
+    def without_runs(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
         """The cell of a question that no workload was recorded for, with the reason."""
         return Cell(
             target=target,

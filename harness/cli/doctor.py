@@ -126,7 +126,7 @@ def _confined() -> str:
 
 
 def _about(kernel: Kernel) -> str:
-    return f"{kernel.label} ({kernel.known_as}; {build_of(kernel, cache_folder()).told})"
+    return f"{kernel.label} ({kernel.known_as}; {build_of(kernel, cache_folder()).description})"
 
 
 def _strace() -> str:

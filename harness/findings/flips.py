@@ -51,7 +51,7 @@ def flips(session: Session, machine: Machine, finding: Finding) -> list[Flip]:
             ]
 
 
-def flipped(
+def find_needed_writes(
     session: Session, findings: Iterable[Finding], note: Callable[[str], None] = say, until: float | None = None
 ) -> list[Finding]:
     """The findings with the lost pieces that matter, which the store keeps.
@@ -69,7 +69,7 @@ def _flipped(session: Session, machine: Spare, finding: Finding, note: Callable[
     if finding.needed is not None:
         return finding
     try:
-        found = with_flips(finding, flips(session, machine(), finding))
+        found = with_needed(finding, flips(session, machine(), finding))
     except HarnessError as error:
         note(f"{finding.id}: which of its lost writes matter was not tried: {error}")
         return finding
@@ -77,7 +77,7 @@ def _flipped(session: Session, machine: Spare, finding: Finding, note: Callable[
     return found
 
 
-def with_flips(finding: Finding, tried: Iterable[Flip]) -> Finding:
+def with_needed(finding: Finding, tried: Iterable[Flip]) -> Finding:
     """The finding with the lost pieces that matter."""
     return replace(
         finding, needed=tuple((each.sector, each.sectors) for each in tried if each.verdict is Verdict.HOLDS)

@@ -45,13 +45,13 @@ class MinimalFinding:
 
 IsLike = Callable[[Finding], bool]
 MINIMIZING_SECONDS = 60.0
-"""The time to minimize the workloads of all groups if --time is not given, and the most that is kept of --time."""
+"""The time to minimize the workloads of all groups without --time, and the most that is reserved of --time."""
 MINIMIZING_SHARE = 1 / 4
-"""This share of --time is kept for minimizing."""
+"""The share of --time that is reserved for minimizing."""
 
 
 def kept_for_minimizing(seconds_max: float) -> float:
-    """How many of `seconds_max` seconds are kept for minimizing."""
+    """Returns how many of `seconds_max` seconds are reserved for minimizing."""
     return min(seconds_max * MINIMIZING_SHARE, MINIMIZING_SECONDS)
 
 
@@ -66,11 +66,11 @@ def plan_of(
     kernel: str,
     guest: str,
     recoveries: int | None,
-    recorded: Provenance,
+    provenance: Provenance,
     judges: tuple[Judge, ...] = (),
     built: KernelBuild | None = None,
 ) -> Plan:
-    """The plan to examine the finding's workload as it was examined before, with only `judges`.
+    """Returns the plan to examine the finding's workload as before, with only `judges`.
 
     If the finding shows only after a repair, the crash states are also mounted alone, to check that this stays so. If
     guests were lost while they ran the workload, nothing is recovered: running the workload is enough.
@@ -96,8 +96,8 @@ def plan_of(
             finding.model,
             Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
             depth=1 if below is None else 2,
-            held=recorded.held,
-            recorder=recorded.recorder_again,
+            held=provenance.held,
+            recorder=provenance.recorder_again,
         ),
         built=built,
     )
@@ -113,7 +113,7 @@ def minimize(
     fresh: bool = False,
     is_like: IsLike = lambda _: True,
 ) -> MinimalFinding:
-    """Look for the smallest workload, with `plan` of `plan_of`.
+    """Looks for the smallest workload, with `plan` of `plan_of`.
 
     In the store, `finding` is linked to the finding of that workload, if this was found in a guest like its own.
     A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
@@ -165,15 +165,15 @@ def minimized_on(
 
     Workloads begin with the base image that the store keeps: no program runs that a recording names.
     """
-    target, store, kernel = session.target_of(finding), session.store, session.kernel.label
-    recorded, base = provenance(store, finding), recorded_base(store, finding)
+    target, store = session.target_of(finding), session.store
     plan = plan_of(
-        *(finding, target),
-        base=base,
-        kernel=kernel,
+        finding,
+        target,
+        base=recorded_base(store, finding),
+        kernel=session.kernel.label,
         guest=session.guest(),
         recoveries=recoveries,
-        recorded=recorded,
+        provenance=provenance(store, finding),
         built=session.build(),
     )
     session.require(target, plan.recoveries)
@@ -181,8 +181,8 @@ def minimized_on(
         how = recorded_alike(plan.how, judges)
         if state_below(finding) is not None:  # a finding of one crash would take its place if there were one only
             findings_max = max(findings_max, _WITHIN_MAX)
-        asked = replace(plan, judges=judges, how=how, findings_max=findings_max)
-        return minimize(finding, asked, machine, store, progress, fresh=fresh, is_like=is_like)
+        plan = replace(plan, judges=judges, how=how, findings_max=findings_max)
+        return minimize(finding, plan, machine, store, progress, fresh=fresh, is_like=is_like)
 
 
 class _Search:
@@ -190,7 +190,7 @@ class _Search:
 
     def __init__(
         self,
-        sought: Finding,
+        finding: Finding,
         plan: Plan,
         machine: Spare,
         store: Store,
@@ -198,10 +198,10 @@ class _Search:
         fresh: bool,
         is_like: IsLike,
     ) -> None:
-        self._judge, self._plan, self._machine = sought.checker, plan, machine
+        self._judge, self._plan, self._machine = finding.checker, plan, machine
         self._is_like = is_like
-        self._only_repaired = sought.message.endswith(ONLY_REPAIRED)
-        self._is_within = state_below(sought) is not None
+        self._only_repaired = finding.message.endswith(ONLY_REPAIRED)
+        self._is_within = state_below(finding) is not None
         self._store, self._progress, self._fresh = store, progress, fresh
         self.found: dict[Workload, Finding] = {}
         """Workloads that break the judge, with their findings. Each workload is smaller than the one before."""
@@ -226,13 +226,13 @@ class _Search:
         ruling = result.rulings.get(self._judge, Ruling())
         self.undecided += ruling.verdict is Verdict.UNDECIDED
         self.reason = f": {ruling.reason}" if ruling.reason else ""
-        witness = next(filter(self._is_such, result.findings), None)
+        witness = next(filter(self._is_alike, result.findings), None)
         if witness is not None:
             self.found[workload] = witness
         return witness is not None
 
-    def _is_such(self, finding: Finding) -> bool:
-        """Whether the finding is of the same judge, shows in the same ways of recovery, and is as asked for."""
+    def _is_alike(self, finding: Finding) -> bool:
+        """Whether the finding has the same judge and the same kinds of recovery, and `is_like` accepts it."""
         is_same = finding.checker == self._judge and finding.message.endswith(ONLY_REPAIRED) == self._only_repaired
         is_within = state_below(finding) is not None
         return is_same and is_within == self._is_within and self._is_like(finding)

@@ -131,7 +131,7 @@ def _answer(question: Question, crew: Crew, store: Store, progress: Progress, *,
 def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
     """The cells of targets that `kernel` cannot run, each with the reason."""
     return [
-        Cell.not_asked(
+        Cell.without_runs(
             target.name, prop.name, reason=why, kernel=kernel, model=model, said=said_of(target, model, prop.name)
         )
         for target, why in targets.items()
@@ -237,7 +237,7 @@ def _not_asked(name: str, question: Question, target: Target, lacking: list[str]
     reason = _not_supported(lacking)
     kernel, model = question.told_kernel, question.how.model
     said = said_of(target, model, name)
-    return Cell.not_asked(target.name, name, reason=reason, kernel=kernel, model=model, said=said)
+    return Cell.without_runs(target.name, name, reason=reason, kernel=kernel, model=model, said=said)
 
 
 def _not_supported(operations: list[str]) -> str:

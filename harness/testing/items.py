@@ -50,7 +50,7 @@ class OpsItem(pytest.Item):
         A property that the workload does not put to the test is skipped: it was asked of every file.
         """
         with failures(self.rig):
-            judge_operations(self.rig, self.case, self.workload, self, is_asked_of_all=True)
+            judge_operations(self.rig, self.case, self.workload, self, skip_untested=True)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the test is: its file."""

@@ -23,7 +23,7 @@ from postcrash.model import Verdict, Workload
 
 
 def judge_operations(
-    rig: Rig, case: Case, workload: Workload, node: pytest.Item, *, is_asked_of_all: bool = False
+    rig: Rig, case: Case, workload: Workload, node: pytest.Item, *, skip_untested: bool = False
 ) -> None:
     """Have the property of `case`, or all that is expected, judge every crash state of `workload`.
 
@@ -34,7 +34,7 @@ def judge_operations(
         plan = check_plan(rig.session, case.target, workload, _judges(rig, case, expected), rig.how)
         result = _examined(rig, plan)
         if reason := _why_untested(case, plan, result):
-            (pytest.skip if is_asked_of_all else fail)(reason)
+            (pytest.skip if skip_untested else fail)(reason)
         _decide(rig, plan, result, expected, node)
 
 

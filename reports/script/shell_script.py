@@ -26,7 +26,7 @@ class FlakeyCut:
     operations: int
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In words."""
         return "dm-flakey drops all writes from then on"
 
@@ -47,7 +47,7 @@ class LogCut:
     is_inside: bool = True
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In words."""
         without = f" but for {len(self.lost)} of the last writes" if self.lost else ""
         return f"a log of dm-log-writes is replayed up to it{without}"
@@ -108,7 +108,7 @@ def _head(title: str, target: Target, symptom: Symptom, cut: Cut) -> str:
 {claims}#
 # As root on a test machine; what is on the disks is lost (at least {sizes}; sectors of 512 bytes):
 #   {devices} bash reproduce.sh
-# The power cut: {cut.said}.
+# The power cut: {cut.description}.
 # Exit code 1: the violation shows, 0: it does not, 2: something failed.
 set -Eeuo pipefail
 trap 'echo "line $LINENO failed" >&2; exit 2' ERR

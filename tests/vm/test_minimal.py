@@ -82,7 +82,7 @@ def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: 
         kernel=KERNEL,
         guest=KERNEL,
         recoveries=RECOVERIES,
-        recorded=provenance(store, finding),
+        provenance=provenance(store, finding),
         judges=judges_named([finding.checker]),
     )
     with Spare(settings) as machine, TerminalProgress(None) as progress:

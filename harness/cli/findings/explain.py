@@ -70,7 +70,7 @@ def _trace_events(session: Session, finding: Finding) -> Json:
 
 
 def _found_on(finding: Finding) -> str:
-    build = f" ({finding.built.told})" if finding.built is not None else ""
+    build = f" ({finding.built.description})" if finding.built is not None else ""
     return visible(f"found on: {finding.target}, {finding.kernel}{build}")
 
 

@@ -8,8 +8,8 @@ from postcrash.harness.cli.options import json_option, kernel_options
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.bundles.import_bundle import finding_named
-from postcrash.harness.findings.flips import Flip, flips, with_flips
-from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
+from postcrash.harness.findings.flips import Flip, flips, with_needed
+from postcrash.harness.findings.own_kernel import guest_difference, on_its_kernel
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import ExitCode, Verdict, worst
@@ -54,13 +54,13 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
-    unlike = unlike_found(finding, session)
+    unlike = guest_difference(finding, session)
     tried: list[Flip] = []
     if flip:
         with Machine(session.settings) as machine:
             tried = flips(session, machine, finding)
         if not unlike:  # what another guest shows is nothing about the finding
-            session.store.put_finding(with_flips(finding, tried))
+            session.store.put_finding(with_needed(finding, tried))
     write_json(
         json_file,
         {"id": finding.id, "state": finding.state, "kernel": session.kernel.label, "unlike_found": unlike}

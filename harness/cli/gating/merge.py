@@ -9,7 +9,7 @@ from postcrash.harness.cli.gating.result_formats import Forms, forms_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import say
-from postcrash.harness.findings.bundles.folder import take_bundles
+from postcrash.harness.findings.bundles.folder import import_bundles
 from postcrash.model import ExitCode
 from postcrash.reports.gate.difference import difference_lines, unlike
 from postcrash.reports.gate.file import GateFileError, load
@@ -43,7 +43,7 @@ def merge(session: Session, files: Sequence[str], bundles: Path | None, forms: F
     except ValueError as error:
         raise UsageError(str(error)) from error
     if bundles is not None:
-        take_bundles(session.store, bundles, say)
+        import_bundles(session.store, bundles, say)
     forms.write(run, session)
     return run.verdict.exit_code
 

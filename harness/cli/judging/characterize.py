@@ -22,7 +22,7 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.findings.finding_details import stories_of
-from postcrash.harness.findings.flips import flipped
+from postcrash.harness.findings.flips import find_needed_writes
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.matrix import answer, ask, labels_in
@@ -126,7 +126,7 @@ def characterize(
     with TerminalProgress(sum(each.plans for each in asked)) as progress:
         for each in asked:
             column, found = answer(
-                session, each, question, guests, progress, fresh=fresh, labels=labels, finish=flipped
+                session, each, question, guests, progress, fresh=fresh, labels=labels, finish=find_needed_writes
             )
             columns.append(column)
             findings.extend(found)

@@ -16,9 +16,9 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.bundles.archive import write_archive
-from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, admitted, as_found
+from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, validated, without_later_results
 from postcrash.harness.findings.finding_details import with_block_names
-from postcrash.harness.findings.own_kernel import is_found_on, on_its_kernel, unlike_found
+from postcrash.harness.findings.own_kernel import guest_difference, is_same_build, on_its_kernel
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.kernels.config import config_of
@@ -62,9 +62,9 @@ def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> tuple[str
 
     Returns what is left out, and why. The finding's kernel is described if it is here.
     """
-    parts = _parts(session.store, as_found(finding))
+    parts = _parts(session.store, without_later_results(finding))
     try:
-        (finding,) = with_block_names([admitted(parts)], session.store)
+        (finding,) = with_block_names([validated(parts)], session.store)
     except RefusedError as error:
         raise UsageError(f"{finding.id} cannot be in a bundle: {error}") from error
     target = session.target_of(finding)
@@ -118,7 +118,7 @@ def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
     package = config = script = ""
     try:
         there = on_its_kernel(session, finding)
-        unlike = "" if is_found_on(finding, there) else unlike_found(finding, there)
+        unlike = "" if is_same_build(finding, there) else guest_difference(finding, there)
     except UsageError as error:
         unlike = str(error)
     if unlike:

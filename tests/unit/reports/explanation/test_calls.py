@@ -9,7 +9,8 @@ from rich.console import Console
 
 from postcrash._core import Recording, write_recording
 from postcrash.reports.explanation.calls import CALLS_MAX, calls_before
-from postcrash.reports.explanation.explanation import explain, render_text
+from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.explanation.perfetto import FIRST_THREAD, trace_events
 from postcrash.reports.explanation.timeline import Span, TimedCall, timeline
 
