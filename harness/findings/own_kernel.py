@@ -1,4 +1,4 @@
-"""The kernel of a finding: commands on it use the build that it was found on, and another one only if the user asks."""
+"""Chooses the kernel for commands on a finding: the build that it was found on, unless the user names another one."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -15,9 +15,9 @@ from postcrash.store.records import Finding
 
 
 def on_its_kernel(session: Session, finding: Finding) -> Session:
-    """The session on the kernel that the finding was found on, or on the one that the user named with --kernel.
+    """Returns the session on the kernel that the finding was found on, or on that of --kernel.
 
-    Raises UsageError if the kernel is not here any more, or if --engine is not what runs it.
+    Raises UsageError if the kernel is missing, or if --engine cannot run it.
     """
     if session.kernel_name is not None:
         return session
@@ -37,14 +37,14 @@ def on_its_kernel(session: Session, finding: Finding) -> Session:
 
 
 def missing_kernel_message(finding: Finding) -> str:
-    """Which kernel the finding needs and this machine does not have."""
+    """Says which kernel the finding needs and this machine lacks."""
     if finding.built is None:
         return f"nothing says on which build of {finding.kernel} it was found"
-    gone = f"the kernel that it was found on is not here any more: {finding.kernel} ({finding.built.description})"
+    message = f"the kernel that it was found on is not here any more: {finding.kernel} ({finding.built.description})"
     linked = [kernel for kernel in kernels_here(cache_folder()) if _is_linked_alike(kernel, finding)]
     unnamed = copies(cache_folder())
     alike = [kernel.name or INSTALLED for kernel in linked if kernel.name or kernel.path not in unnamed]
-    return f"{gone}; {', '.join(alike)} has the same build id, in another file" if alike else gone
+    return f"{message}; {', '.join(alike)} has the same build id, in another file" if alike else message
 
 
 def _is_linked_alike(kernel: Kernel, finding: Finding) -> bool:
@@ -60,7 +60,7 @@ def is_same_build(finding: Finding, session: Session) -> bool:
 
 
 def guest_difference(finding: Finding, session: Session) -> str:
-    """How the session's guest differs from the one on which the finding was found, in words; empty if it does not."""
+    """Says how the session's guest differs from the finding's guest; empty if it does not."""
     if finding.guest == session.guest():
         return ""
     label = session.kernel.label

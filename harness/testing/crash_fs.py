@@ -1,4 +1,4 @@
-"""The fixture `crash_fs`: a test says what it runs, and how to judge what a crash leaves of it."""
+"""The fixture `crash_fs`: runs something on a file system and judges what crashes leave of it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ _FILE = "operations"
 
 
 class CrashFs:
-    """A file system on which a test runs one thing, and which is then crashed everywhere and judged.
+    """A file system on which a test runs operations or a program, and which is then crashed everywhere and judged.
 
     First call `operations` or `run`, then `check`.
     """
@@ -43,7 +43,7 @@ class CrashFs:
         """Run the operations of `text`, in the .ops language (docs/workloads.md)."""
         with failures(self._rig):
             try:
-                self._is_to_run(simulated(parse_workload(text, self._node.name, _FILE), _FILE))
+                self._set_workload(simulated(parse_workload(text, self._node.name, _FILE), _FILE))
             except WorkloadError as error:
                 raise UsageError(str(error)) from error
 
@@ -56,7 +56,7 @@ class CrashFs:
         with failures(self._rig):
             require_programs_run(self._rig.session)
             self._run = command
-            self._is_to_run(workload_of(_application(command, "true", set_up, self._node.path.parent)))
+            self._set_workload(workload_of(_application(command, "true", set_up, self._node.path.parent)))
 
     def check(self, check: Callable[[Path, Sequence[str]], object] | str | None = None) -> None:
         """Crash everywhere, recover each crash state, and have it judged. The test fails unless all is well.
@@ -81,7 +81,7 @@ class CrashFs:
             else:
                 self._check_by_function(self._workload, check)
 
-    def _is_to_run(self, workload: Workload) -> None:
+    def _set_workload(self, workload: Workload) -> None:
         if self._workload is not None:
             raise UsageError("a test runs one thing: call crash_fs.operations() or crash_fs.run() once")
         self._workload = workload
@@ -114,6 +114,6 @@ class CrashFs:
 
 
 def _application(run: str, check: str, set_up: str, folder: Path) -> Application:
-    """The application of these commands, which see `folder` and can call it `{here}`. Raises UsageError."""
+    """Makes an application of these commands, which see `folder` and can call it `{here}`. Raises UsageError."""
     (application,) = variants_of(application_of_commands(run, check, set_up, folder), {}, every=False)
     return application

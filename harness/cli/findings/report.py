@@ -112,7 +112,7 @@ def report(
     target = session.target_of(finding)
     addresses = recipients(tree, target.fstype) if tree is not None else ()
     shown = finding_to_show(finding, target)
-    if name is not None:  # it may be that there can be none
+    if name is not None:  # raises UsageError before anything is run
         _fstests(session, shown, target, name, None)
     reproduction = _reproduction(session, shown, target, times if is_tried else 0, is_tried_on_others)
     if script_file is not None:
@@ -120,10 +120,7 @@ def report(
             raise UsageError(reproduction.result)
         write_text(script_file, reproduction.script.text)
     if fstests_file is not None and name is not None:
-        test = _fstests(session, shown, target, name, reproduction.script)
-        write_text(fstests_file, test.text)
-        write_text(f"{fstests_file}.out", test.golden)
-        Path(fstests_file).chmod(0o755)
+        _write_fstests(fstests_file, _fstests(session, shown, target, name, reproduction.script))
     details = Mail(
         statement=statement_of(finding),
         states=violating_states(session.store, shown),
@@ -153,6 +150,12 @@ def _fstests(session: Session, finding: Finding, target: Target, name: str, scri
         )
     except NoCommandError as error:
         raise UsageError(f"{finding.id}: there is no test of fstests: {error}") from error
+
+
+def _write_fstests(file: str, test: WrittenTest) -> None:
+    write_text(file, test.text)
+    write_text(f"{file}.out", test.golden)
+    Path(file).chmod(0o755)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,29 +54,36 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
-    unlike = guest_difference(finding, session)
-    tried: list[Flip] = []
+    difference = guest_difference(finding, session)
+    tried_flips: list[Flip] = []
     if flip:
         with Machine(session.settings) as machine:
-            tried = flips(session, machine, finding)
-        if not unlike:  # what another guest shows is nothing about the finding
-            session.store.put_finding(with_needed(finding, tried))
+            tried_flips = flips(session, machine, finding)
+        if not difference:  # the result of another guest says nothing about the finding
+            session.store.put_finding(with_needed(finding, tried_flips))
     write_json(
         json_file,
-        {"id": finding.id, "state": finding.state, "kernel": session.kernel.label, "unlike_found": unlike}
-        | {"runs": times, "failures": failures, "message": message}
-        | ({"flips": [to_plain(each) for each in tried]} if flip else {}),
+        {
+            "id": finding.id,
+            "state": finding.state,
+            "kernel": session.kernel.label,
+            "unlike_found": difference,
+            "runs": times,
+            "failures": failures,
+            "message": message,
+        }
+        | ({"flips": to_plain(tuple(tried_flips))} if flip else {}),
     )
     if json_file != "-":
         console = Console(soft_wrap=True)
         place = f"{finding.checker} on {finding.target}, {session.kernel.label}"
-        if unlike:
-            console.print(f"{finding.id}: {unlike}", markup=False, highlight=False)
+        if difference:
+            console.print(f"{finding.id}: {difference}", markup=False, highlight=False)
         console.print(f"{finding.id}: fails {failures} of {times} times ({place})", markup=False, highlight=False)
         console.print(message, markup=False, highlight=False)
-        for each in tried:
-            place = f"sectors {each.sector} to {each.sector + each.sectors}"
-            console.print(f"with {place} kept: {_WORDS[each.verdict]}", highlight=False)
+        for tried in tried_flips:
+            place = f"sectors {tried.sector} to {tried.sector + tried.sectors}"
+            console.print(f"with {place} kept: {_WORDS[tried.verdict]}", highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE
     return worst(verdict for verdict, _ in answers).exit_code

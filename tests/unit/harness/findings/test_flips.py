@@ -10,7 +10,7 @@ import pytest
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings import flips as module
-from postcrash.harness.findings.flips import Flip, _kept, with_needed
+from postcrash.harness.findings.flips import Flip, _states_with_piece, with_needed
 from postcrash.model import Verdict
 
 LOST_BY = {0: {0: (), 1: (1,), 2: (0, 1)}, 1: {0: (), 1: (2,)}, 2: {0: (), 1: (3,)}}
@@ -38,7 +38,7 @@ class Written:
     ],
 )
 def test_each_lost_piece_that_can_be_kept_alone_is_kept(choices: Any, kept: Any) -> None:
-    assert list(_kept(Written(), choices)) == kept  # type: ignore[arg-type]
+    assert list(_states_with_piece(Written(), choices)) == kept  # type: ignore[arg-type]
 
 
 def test_pieces_that_pass_when_they_are_kept_are_needed() -> None:

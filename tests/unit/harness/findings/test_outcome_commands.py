@@ -95,7 +95,7 @@ def test_a_test_of_fstests_needs_a_rule(make_finding: MakeFinding) -> None:
 
 
 def written(finding: Finding, session: Session) -> str:
-    more = {"name": "999", "statement": "It is so.", "tried": None, "kernel": "UML"}
+    more = {"name": "999", "statement": "It is so.", "script": None, "kernel": "UML"}
     return fstests_test(session.store, finding_to_show(finding, EXT4), target=EXT4, **more).text  # type: ignore[arg-type]
 
 
