@@ -30,7 +30,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     kind: Any = type(value)
-    return _codec(kind)[1].to_python(value)
+    return _codec(kind)[1].to_python(value, warnings=False)
 
 
 def from_plain(kind: type[T], value: object, place: str) -> T:

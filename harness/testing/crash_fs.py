@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.application_choice import application_of_commands, variants_of
 from postcrash.harness.auditing.audit import workload_of
+from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.function_judge import FunctionJudge
 from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
 from postcrash.harness.cli.programs.audit import require_programs_run
@@ -89,28 +91,15 @@ class CrashFs:
     def _check_by_command(self, workload: Workload, check: str) -> None:
         application = _application(self._run, check, "", self._node.path.parent)
         with ApplicationJudge(application, self._rig.how.budget.seconds) as judge:
-            judge_folders(
-                self._rig,
-                self._case,
-                workload=workload,
-                judge=judge,
-                about={ABOUT: about(application)},
-                node=self._node,
-                again="",
-            )
+            self._judge_folders(workload, judge, {ABOUT: about(application)}, again="")
 
     def _check_by_function(self, workload: Workload, check: Callable[[Path, Sequence[str]], object]) -> None:
         judge = FunctionJudge(check, (Exception, pytest.fail.Exception), self._rig.how.budget.seconds)
         test = self._node.nodeid
-        judge_folders(
-            self._rig,
-            self._case,
-            workload=workload,
-            judge=judge,
-            about={TEST: test},
-            node=self._node,
-            again=test_command(test),
-        )
+        self._judge_folders(workload, judge, {TEST: test}, again=test_command(test))
+
+    def _judge_folders(self, workload: Workload, judge: FolderJudge, about: dict[str, Any], again: str) -> None:
+        judge_folders(self._rig, self._case, workload=workload, judge=judge, about=about, node=self._node, again=again)
 
 
 def _application(run: str, check: str, set_up: str, folder: Path) -> Application:

@@ -42,16 +42,8 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class TimedOperation:
-    """When an operation was in progress. `number` is that of `ExplainedOperation`."""
-
-    number: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class TimedCall:
-    """When a system call was under way. `number` is that of `ExplainedCall`."""
+class TimedNumber:
+    """The time of the operation or system call with this `number` in the explanation."""
 
     number: int
     span: Span
@@ -78,8 +70,8 @@ class Timeline:
     """
 
     crash: int
-    operations: tuple[TimedOperation, ...]
-    calls: tuple[TimedCall, ...]
+    operations: tuple[TimedNumber, ...]
+    calls: tuple[TimedNumber, ...]
     flushes: tuple[Span, ...]
     ends: tuple[int, ...]
     writes: tuple[tuple[TimedWrite, ...], ...]
@@ -124,8 +116,8 @@ def _timed(
 
     return Timeline(
         crash=len(moments),
-        operations=tuple(TimedOperation(number, moved(span)) for number, span in operations),
-        calls=tuple(TimedCall(number, moved(span)) for number, span in under_way),
+        operations=tuple(TimedNumber(number, moved(span)) for number, span in operations),
+        calls=tuple(TimedNumber(number, moved(span)) for number, span in under_way),
         flushes=tuple(map(moved, flushes)),
         ends=tuple(moment(event) for event in _ends(shown, flushes, interval.before_event)),
         writes=tuple(tuple(TimedWrite(moved(span), bool(is_torn)) for span, is_torn in epoch) for epoch in writes),

@@ -12,7 +12,7 @@ from postcrash.reports.explanation.calls import CALLS_MAX, calls_before
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.explanation.perfetto import FIRST_THREAD, trace_events
-from postcrash.reports.explanation.timeline import Span, TimedCall, timeline
+from postcrash.reports.explanation.timeline import Span, TimedNumber, timeline
 
 
 def test_calls_are_between_events_in_their_order(calling: Recording) -> None:
@@ -83,7 +83,7 @@ def test_the_timeline_has_those_that_reach_into_it(crash: Any, calling: Recordin
     assert synced.span.end is None
     assert unlinked.span.end is not None and synced.span.start < unlinked.span.start < unlinked.span.end
     first_write = made.writes[-1][0].span
-    assert renamed == TimedCall(2, Span(renamed.span.start, renamed.span.start + 1))
+    assert renamed == TimedNumber(2, Span(renamed.span.start, renamed.span.start + 1))
     assert renamed.span.start < synced.span.start < first_write.start
 
 
