@@ -26,6 +26,7 @@ from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
 from postcrash.harness.guests.kernels.stock import ENGINES, choose_kernel
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import Workload, load_workload, parse_workload
+from postcrash.recorders.events import WriteEvent, recording_events
 from postcrash.targets import base_image, target_named
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
@@ -78,7 +79,8 @@ def sleeping(kernel: Kernel, folder: Path) -> dict[str, str]:
             for name, workload in workloads.items():
                 source, took = record(machine, TARGETS[0], workload, folder / f"{workload.name}.pcr")
                 seconds[name].append(took)
-                writes[name] = sum(event[0] == "write" for event in Recording(source.recording).events())
+                events = recording_events(Recording(source.recording))
+                writes[name] = sum(isinstance(event, WriteEvent) for event in events)
     return {name: f"{statistics.median(seconds[name]):.2f} s, {writes[name]} writes" for name in workloads}
 
 

@@ -30,6 +30,7 @@ from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.numbers import allow_large_numbers
 from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
+from postcrash.recorders.events import DurableEvent, FlushEvent, WriteEvent, ZeroEvent, recording_events
 from postcrash.targets import base_image, target_named
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ def free_sectors(image: Path, used: set[int], sectors: int) -> Iterator[int]:
 
 def lengthened(recording: Recording, image: Path, shape: Shape) -> Iterator["NewEvent"]:
     """The events of `recording` with the writes of `shape` among them, each completed at once."""
-    events = recording.events()
-    used = {event[2] // BLOCK_SECTORS for event in events if event[0] in ("write", "zero")}
+    events = recording_events(recording)
+    used = {event.sector // BLOCK_SECTORS for event in events if isinstance(event, WriteEvent | ZeroEvent)}
     places = free_sectors(image, used, shape.write_bytes // SECTOR_BYTES)
-    durable = events.index(("durable",))
-    flushes = [number for number, event in enumerate(events) if event[0] == "flush" and number > durable]
+    durable = events.index(DurableEvent())
+    flushes = [number for number, event in enumerate(events) if isinstance(event, FlushEvent) and number > durable]
     chosen = flushes if shape.spread else flushes[len(flushes) // 2 :][:1]
     shares = {flush: len(range(i, shape.writes, len(chosen))) for i, flush in enumerate(chosen)}
     idents = itertools.count(len(events))
@@ -98,7 +99,10 @@ def lengthened(recording: Recording, image: Path, shape: Shape) -> Iterator["New
             data = struct.pack("<Q", ident) * (shape.write_bytes // 8)
             yield "write", ident, next(places), data, False, False
             yield "complete", ident
-        yield (*event[:3], recording.data(number), event[4], event[5]) if event[0] == "write" else event
+        if isinstance(event, WriteEvent):
+            yield "write", event.id, event.sector, recording.data(number), event.fua, event.preflush
+        else:
+            yield event
 
 
 def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Path) -> Figures:
@@ -119,7 +123,8 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
                 in_flight_max = max(in_flight_max, event.pieces)
                 complete &= event.left_out is None and event.covered == event.states
     assert isinstance(event, ExplorationEnd)
-    requests = sum(request[0] in ("write", "zero", "flush") for request in recording.events()) + shape.writes
+    submitted = [isinstance(event, WriteEvent | ZeroEvent | FlushEvent) for event in recording_events(recording)]
+    requests = sum(submitted) + shape.writes
     return Figures(
         *(requests, path.stat().st_size, intervals, in_flight_max, event.recoveries, complete),
         *(event.seconds, event.disk_memory_kib, event.memory_kib),

@@ -1,4 +1,4 @@
-"""Budgets: what an exploration may cost, and which part it explores of a space that is too large."""
+"""Budgets: limits on the cost of an exploration, and the part of a too large space that it explores."""
 
 import re
 import time
@@ -11,17 +11,17 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 class BudgetError(ValueError):
-    """A text is no budget."""
+    """A text is not a budget."""
 
 
 def is_over(until: float | None) -> bool:
-    """Whether the monotonic clock has reached `until`. A time that is None has no end."""
+    """Whether the monotonic clock has reached `until`. None is never reached."""
     return until is not None and time.monotonic() >= until
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one exploration may cost and explore. A field that is None sets no limit.
+    """Limits of one exploration. A field that is None sets no limit.
 
     recoveries  the most recoveries
     seconds     the most seconds, approximately
@@ -36,9 +36,9 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The budget that is written `5000` (recoveries), `30s`, `10m`, `1h`, or one of each as `5000,10m`.
+        """Parses `5000` (recoveries), `30s`, `10m`, `1h`, or one of each as `5000,10m`.
 
-        A part that is not named is not limited. Raises BudgetError.
+        A missing part is not limited. Raises BudgetError.
         """
         recoveries: int | None = None
         seconds: float | None = None
@@ -55,7 +55,7 @@ class Budget:
         return cls(recoveries, seconds)
 
     def share(self, recoveries: int, seconds: float, parts: int) -> "Budget":
-        """One of `parts` equal shares of the rest, after `recoveries` were run or remembered in `seconds`."""
+        """Returns one of `parts` equal shares of the rest, after `recoveries` were run or remembered in `seconds`."""
         return replace(
             self,
             recoveries=None if self.recoveries is None else -(-max(self.recoveries - recoveries, 0) // parts),

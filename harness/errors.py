@@ -1,4 +1,4 @@
-"""Errors that end a command early, each with its exit code."""
+"""Errors that end a command early, with their exit codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _UNSUPPORTED = {
     "truncate": EPERM,
     "mmapwrite": ENODEV,
 }
-"""What operations answer on a file system that lacks them, besides ENOSYS and EOPNOTSUPP: link(2), symlink(2),
+"""Errors of operations that a file system does not support, besides ENOSYS and EOPNOTSUPP: link(2), symlink(2),
 mknod(2), mkdir(2), rename(2), open(2) of O_DIRECT, ioctl_ficlonerange(2), ioctl_fideduperange(2), fallocate(2) of
 blocks that are larger than ours, truncate(2), mmap(2)."""
 
 
 def is_unsupported(operation: str, errno: int) -> bool:
-    """Whether this is a kernel's answer that the file system lacks the operation, which has its word and its mode."""
+    """Whether a kernel returns `errno` for this operation (word and mode) on a file system that does not support it."""
     return errno in (ENOSYS, EOPNOTSUPP) or _UNSUPPORTED.get(operation) == errno
 
 
@@ -39,7 +39,7 @@ class HarnessError(Exception):
     def __init__(self, message: str, evidence: str = "") -> None:
         super().__init__(message)
         self.evidence = evidence
-        """What a developer also wants to see, for example the end of a guest's console."""
+        """More for developers, for example the end of a guest's console."""
 
 
 class InfrastructureError(HarnessError):
@@ -55,11 +55,11 @@ class RecordersDisagreeError(InfrastructureError):
 
 
 class CrashDiskEndedError(InfrastructureError):
-    """A machine's crash disk has ended although nobody asked it to end. Its guest has ended with it."""
+    """A machine's crash disk ended unexpectedly, and its guest with it."""
 
 
 class GuestLostError(InfrastructureError):
-    """Two guests were lost one after the other, while they did the same thing."""
+    """Two guests in a row were lost while they did the same thing."""
 
     def __init__(self, lost: "LostAtWork") -> None:
         super().__init__(lost.what, lost.console)
@@ -68,7 +68,7 @@ class GuestLostError(InfrastructureError):
 
 @dataclass(frozen=True, slots=True)
 class LostAtWork(Message):
-    """How a guest was lost. Guests that are lost while crash states are explored are not among these.
+    """How a guest was lost outside of an exploration of crash states.
 
     during    "run": of a workload; "trust": recovery of the base image; "recovery": of a crash state that is recorded
     what      as in `Casualty`; console and stacks too
@@ -85,23 +85,23 @@ class LostAtWork(Message):
 
     @property
     def casualty(self) -> Casualty:
-        """The casualty, without what the guest did."""
+        """The loss of the guest, without what it did."""
         return Casualty(self.what, self.console, self.stacks)
 
 
 class UsageError(HarnessError):
-    """An error that the user can mend: an unknown name, a broken file."""
+    """An error that the user can fix: an unknown name, a broken file."""
 
     exit_code = ExitCode.USAGE
 
     def __init__(self, message: str, others: Sequence[str] = (), evidence: str = "") -> None:
         super().__init__(message, evidence)
         self.others = tuple(others)
-        """What else is wrong, a line each."""
+        """Further errors, a line each."""
 
 
 class OperationFailedError(UsageError):
-    """An operation of a workload failed in the guest, though nothing in the workload says that it must."""
+    """An operation of a workload failed unexpectedly in the guest."""
 
     def __init__(self, message: str, operation: str, errno: int, number: int = 0, *, evidence: str = "") -> None:
         super().__init__(message, evidence=evidence)
@@ -111,9 +111,9 @@ class OperationFailedError(UsageError):
         self.number = number
         """The number of the operation in its workload."""
         self.variant: Variant = ()
-        """What failed, without names (`Operation.variant`)."""
+        """The operation without names (`Operation.variant`)."""
         self.unlike = ""
-        """What the reference of a comparison does instead; empty if the same happens there, or nothing is compared."""
+        """What the reference of a comparison does instead; empty if it does the same, or there is none."""
 
     @property
     def is_unsupported(self) -> bool:

@@ -1,4 +1,4 @@
-"""Read the JSON of the crash disk and of the store into dataclasses, and check it."""
+"""Reads JSON of the crash disk and of the store into dataclasses."""
 
 from functools import cache
 from typing import Self
@@ -9,7 +9,7 @@ from postcrash.model.validation import place_of, shown
 
 
 class WireError(ValueError):
-    """JSON does not have the expected form. The text names the class, the field, and the offending value."""
+    """JSON has another form than expected. The text names the class, the field, and the offending value."""
 
 
 class Message:
@@ -20,7 +20,7 @@ class Message:
 
     @classmethod
     def from_wire(cls, wire: object) -> Self:
-        """The message that decoded JSON stands for. Raises `WireError`."""
+        """Reads a message from decoded JSON. Raises `WireError`."""
         try:
             return cls._reader().validate_python(wire)
         except ValidationError as error:

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from postcrash._core import Recording
+from postcrash.recorders.events import CompletionEvent, recording_events
 from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "crash-disk"
@@ -14,8 +15,8 @@ def trace(recording: Recording) -> Trace:
     Write-zeroes and discards have None as data. Virtio-blk does not carry FUA, so a FUA write is a write and then a
     flush.
     """
-    events = recording.events()
-    completed = {event[1]: number for number, event in enumerate(events) if event[0] == "complete"}
+    events = recording_events(recording)
+    completed = {event.id: number for number, event in enumerate(events) if isinstance(event, CompletionEvent)}
     requests, marks, durable = [], [], None
     for number, event in enumerate(events):
         match event:

@@ -5,10 +5,11 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from postcrash._core import Recording
+from postcrash.recorders.events import MarkEvent, recording_events
 from postcrash.recorders.matches import Agreement
 
 if TYPE_CHECKING:
-    from postcrash._core import Content, Mark, NewEvent
+    from postcrash._core import Content, NewEvent
 
 
 def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) -> Iterator["NewEvent"]:
@@ -41,10 +42,10 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
     yield from (event for _, _, event in sorted([*timed, *_calls(recording, start)], key=lambda item: item[:2]))
 
 
-def _marks(recording: Recording) -> Iterator[tuple[int, "Mark"]]:
+def _marks(recording: Recording) -> Iterator[tuple[int, MarkEvent]]:
     """The marks, each with its place among the events."""
-    for number, event in enumerate(recording.events()):
-        if event[0] == "started" or event[0] == "returned" or event[0] == "durable":
+    for number, event in enumerate(recording_events(recording)):
+        if isinstance(event, MarkEvent):
             yield number, event
 
 

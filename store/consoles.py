@@ -1,4 +1,4 @@
-"""Lost guests and their consoles. Consoles are files of the store, and every report of a loss gives their names."""
+"""Lost guests and their consoles. Consoles are files of the store, which every report of a loss names."""
 
 import hashlib
 import os
@@ -25,19 +25,19 @@ class Casualty:
 
 
 def console_text(lost: Casualty) -> str:
-    """Everything that is kept of a lost guest, as one text."""
+    """Returns everything about a lost guest as one text."""
     parts = [lost.what, lost.console, lost.stacks]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def console_file(lost: Casualty) -> str:
-    """The name of the console's file, relative to the store's folder. Equal texts have one file."""
+    """Returns the name of the console's file, relative to the store's folder. Equal texts share a file."""
     digest = hashlib.sha256(console_text(lost).encode(errors="replace")).hexdigest()
     return f"{CONSOLES}/c-{digest[:16]}.txt"
 
 
 def keep_console(store: Path, lost: Casualty) -> Path:
-    """Write the console's file in the store's folder `store`, whole or not at all. Raises OSError."""
+    """Writes the console's file to the folder `store` atomically. Raises OSError."""
     place = store / console_file(lost)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-"""The content of an explanation as plain data. `explanation_text` and the HTML page show it."""
+"""The data of an explanation, which `explanation_text` and the HTML page show."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from postcrash.store.json_codec import Json, from_plain, to_plain
+from postcrash.store.json_codec import JsonObject
 
 OperationStatus = Literal["set-up", "returned", "in progress", "not started"]
 WriteStatus = Literal["stable", "kept", "lost"]
@@ -41,7 +41,7 @@ class ExplainedWrite:
     """A write, discard or write-zeroes, or a run of its pieces if the crash kept only a part of it.
 
     what      what was written, in words: the workload's bytes, or a structure known by its magic number
-    name      what the file system's own tools call it; empty if they cannot tell or were not asked
+    name      its name from the file system's own tools; empty if there is none
     sector    where on the disk, in units of 512 B
     sectors   how many
     flags     `FUA`, `PREFLUSH`, both, or empty
@@ -59,7 +59,7 @@ class ExplainedWrite:
 
     @property
     def words(self) -> str:
-        """Its name, and the workload's bytes in it. If it has no name, what was written."""
+        """Its name with the workload's bytes in it, or what was written if it has no name."""
         if not self.name:
             return self.what
         return f"{self.name}: {self.what}" if "`" in self.what else self.name
@@ -83,7 +83,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class PathComparison:
-    """One path: what was found there, and what all operations that had returned leave there.
+    """A path: what was found there, and the result of all operations that had returned.
 
     in_progress  what is there once the operation in progress is done, if this differs; else empty
     differs      what was found is neither of the two; if there is a reference, it is not as the reference shows it
@@ -100,27 +100,27 @@ class PathComparison:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Text that something printed: the kernel, fsck, the console of a lost guest."""
+    """Output of the kernel, of fsck, or of a lost guest's console."""
 
     title: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """How one crash state came about and what is wrong with it.
+class Explanation(JsonObject):
+    """The history of a crash state and what is wrong with it.
 
     epochs_omitted      earlier epochs that are not shown; what they lost is in `lost`
     lost_omitted        lost writes beyond those in `lost`
-    named_by            the tools that were asked for names; empty if none were
-    unnamed             why they could not be asked; empty if they could
+    named_by            the tools that named the writes; empty if none did
+    unnamed             why they could not be used; empty if they could
     unsent              operations whose bytes were all still in the kernel's memory
     failure             why there is no tree, such as a failed mount; empty if there is one
     comparison_omitted  paths beyond those in `comparison`
     calls               the last system calls of programs on the target before the crash
     reference           the name of the kernel or target that never shows this; empty if nothing was compared
-    reference_said      how its nearest outcome is told if there are no two trees to compare; empty if there are
-    objections          what judges that compare nothing say of the same state, each with the rule that it breaks
+    reference_said      its nearest outcome in words if there are no two trees to compare; empty if there are
+    objections          objections of judges that compare nothing to the same state, each with the broken rule
     """
 
     operations: tuple[ExplainedOperation, ...]
@@ -147,13 +147,3 @@ class Explanation:
         for path in self.comparison:
             if path.differs and path.reference:
                 yield f"{path.path} found: {'; '.join(path.found)}; on {self.reference}: {'; '.join(path.reference)}"
-
-    def to_json(self) -> Json:
-        """As decoded JSON."""
-        plain: Json = to_plain(self)
-        return plain
-
-    @staticmethod
-    def from_json(value: object) -> "Explanation":
-        """The explanation from which `to_json` made `value`. Raises `PlainError`."""
-        return from_plain(Explanation, value, "explanation")

@@ -1,4 +1,4 @@
-"""Which build of a kernel something was done on: two builds of one version are two kernels."""
+"""Builds of kernels: two builds of one version are different kernels."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,11 +11,11 @@ SHOWN_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class KernelBuild:
-    """A build of a kernel. Only `content` decides whether two are the same; the rest is for people to find it again.
+    """A build of a kernel. Builds with the same `content` are the same; the other fields help people to find it.
 
     content        SHA-256 of the kernel's file
-    name           as the user calls it: in `postcrash kernels list`, or its file; empty for the installed kernel
-    build_id       what the linker noted as the build's id (NT_GNU_BUILD_ID), hexadecimal; empty if it noted none
+    name           given by the user: in `postcrash kernels list`, or its file; empty for the installed kernel
+    build_id       the linker's note NT_GNU_BUILD_ID, hexadecimal; empty if there is none
     commit         the source's commit, if the version names it (CONFIG_LOCALVERSION_AUTO); otherwise empty
     configuration  SHA-256 of its configuration; empty if it is not known
     """
@@ -28,17 +28,17 @@ class KernelBuild:
 
     @property
     def short(self) -> str:
-        """A few digits that tell it apart, such as `sha256:1a2b3c4d5e6f`."""
+        """A few digits that identify it, such as `sha256:1a2b3c4d5e6f`."""
         return f"sha256:{self.content[:SHOWN_DIGITS]}"
 
     @property
     def brief(self) -> str:
-        """The name and the digits that tell it apart, such as `patched, sha256:1a2b3c4d5e6f`."""
+        """The name and the digits that identify it, such as `patched, sha256:1a2b3c4d5e6f`."""
         return ", ".join(filter(None, (self.name, self.short)))
 
     @property
-    def told(self) -> str:
-        """All of it in one line, such as `patched, build id 1a2b…, commit 5b1e…, sha256:1a2b3c4d5e6f`."""
+    def description(self) -> str:
+        """All fields in one line, such as `patched, build id 1a2b…, commit 5b1e…, sha256:1a2b3c4d5e6f`."""
         configuration = self.configuration and f"configuration sha256:{self.configuration[:SHOWN_DIGITS]}"
         build_id, commit = self.build_id and f"build id {self.build_id}", self.commit and f"commit {self.commit}"
         return ", ".join(filter(None, (self.name, build_id, commit, configuration, self.short)))
@@ -46,7 +46,7 @@ class KernelBuild:
 
 @dataclass(frozen=True, slots=True)
 class ComparedWith:
-    """What a judge that compares compared with.
+    """The reference that a comparison's judge compared with.
 
     kernel  its label, guest: the digest of its guest, built: the build of its kernel
     target  the digest of its target

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from postcrash._core import CallNote
 
 CALLS_MAX = 40
-"""How many calls are shown, the last ones."""
+"""The most calls that are shown, the last ones."""
 NO_RESULT = -(2**63)
 """The result of a call that never returns."""
 _ERRNO_MAX = 4095
@@ -23,7 +23,7 @@ _RESTARTED = range(512, 517)
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """A call, and when it was under way.
+    """A system call with its begin and end.
 
     number  counts from 1
     begins  between two events of the recording: 6.5 is behind event 6
@@ -40,13 +40,13 @@ class ProgramCall:
 
     @property
     def explained(self) -> ExplainedCall:
-        """The call in words."""
+        """The call with its result in words."""
         if self.result is None:
             return ExplainedCall(self.number, self.thread, self.program, self.text, "", "in progress")
-        return ExplainedCall(self.number, self.thread, self.program, self.text, _shown(self.result), "returned")
+        return ExplainedCall(self.number, self.thread, self.program, self.text, _result(self.result), "returned")
 
 
-def _shown(result: int) -> str:
+def _result(result: int) -> str:
     if result == NO_RESULT:
         return "never returns"
     if -result in _RESTARTED:
@@ -55,7 +55,7 @@ def _shown(result: int) -> str:
 
 
 def calls_before(recording: Recording, crash: int) -> list[ProgramCall]:
-    """Those that had begun before a crash just before the event number `crash`, in this order."""
+    """Returns the calls that had begun before a crash just before event number `crash`, in this order."""
     calls: list[ProgramCall] = []
     under_way: dict[int, int] = {}
     for place, note in _placed(recording, crash):
@@ -70,7 +70,7 @@ def calls_before(recording: Recording, crash: int) -> list[ProgramCall]:
 
 
 def _placed(recording: Recording, crash: int) -> Iterator[tuple[float, "CallNote"]]:
-    """The notes with their places. Those between the same two events are as far from each other as from these."""
+    """Yields the notes with their places. Notes between the same two events are evenly spaced."""
     notes = [note for note in recording.calls() if note[0] <= crash]
     together = Counter(note[0] for note in notes)
     passed: Counter[int] = Counter()

@@ -1,14 +1,13 @@
-"""What the harness hands to the reports: the cells of a table, findings, and their ids.
+"""The results that reports show: cells of tables and findings, with their ids.
 
-Ids are short and depend only on what they identify: the same finding on the same target and kernel has the same id in
-every run.
+Ids are short and depend only on what they identify: a finding on a target and a kernel has the same id in every run.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from postcrash.model import Verdict
 from postcrash.model.numbers import DIGITS_MAX
@@ -17,7 +16,7 @@ from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import Statements
 from postcrash.store.consoles import Casualty
 from postcrash.store.explanation_data import Explanation
-from postcrash.store.json_codec import Json, PlainError, from_plain, to_plain
+from postcrash.store.json_codec import Json, JsonObject, PlainError, from_plain, to_plain
 from postcrash.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.targets import RecoveryKind
 
@@ -31,21 +30,21 @@ _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 _DECIMAL = re.compile(rf"[0-9]{{1,{DIGITS_MAX}}}")
 _NUMBER_MAX = 2**32 - 1
 COMPARED = "same-as:"
-"""Begins the names of judges that compare with a reference, before the reference's name (`kernel:6.1`)."""
+"""Prefix of the names of judges that compare with a reference (`kernel:6.1`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One answer of a table: does `target` have `property`?
+class Cell(JsonObject):
+    """A cell of a table: whether `target` has `property`.
 
     states      crash states that the verdict covers, exactly
     recoveries  recoveries run for them
     outcomes    different observations among them, summed over workloads
-    workloads   workloads that were recorded; 0 if the target lacks something that each of them needs
-    relevant    how many of these had a true premise somewhere: the *sometimes* witness
-    witness     id of the finding that shows a violation
+    workloads   workloads that were recorded; 0 if the target lacks something that all of them need
+    relevant    workloads in which the property's premise was true somewhere
+    witness     id of a finding that violates the property
     reason      why it is undecided, what bounds it, or empty
-    said        what documents say of it; this is not part of the evidence
+    said        statements of documents about it; they are not part of the evidence
     adversary   the weakest adversary that breaks it, if it is VIOLATED; otherwise the strongest that was tried
     guest       digest of the guest, which tells its kernel from another of that name; empty if nothing was run
     """
@@ -67,8 +66,8 @@ class Cell:
     guest: str = ""
 
     @staticmethod
-    def not_asked(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
-        """The cell of a question that no workload was recorded for, with the reason."""
+    def without_runs(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
+        """Returns a cell for which no workload was recorded, with the reason."""
         return Cell(
             target=target,
             property=prop,
@@ -86,22 +85,21 @@ class Cell:
         )
 
     def to_json(self) -> Json:
-        """The cell as decoded JSON. `states` is decimal text, because it is too large for JSON readers."""
-        plain = to_plain(self)
-        del plain["said"]
+        """Returns the cell as decoded JSON. `states` is decimal text, because it can be too large for JSON readers."""
+        plain = {name: field for name, field in to_plain(self).items() if name != "said"}
         return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
 
-    @staticmethod
-    def from_json(value: object) -> "Cell":
-        """The cell from which `to_json` made `value`. Raises `PlainError`."""
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Returns the cell from which `to_json` made `value`. Raises `PlainError`."""
         if not isinstance(value, dict):
             raise PlainError("cell", "an object", value)
         states = value.get("states")
         if not isinstance(states, str) or not _DECIMAL.fullmatch(states):
             raise PlainError("cell.states", "a decimal number in quotes", states)
-        about = {name: value[name] for name in ("promise", "denial") if name in value}
+        statements = {name: value[name] for name in ("promise", "denial") if name in value}
         rest = {name: field for name, field in value.items() if name not in ("promise", "denial", "standing")}
-        cell = from_plain(Cell, {**rest, "states": int(states), "said": about}, "cell")
+        cell = from_plain(cls, {**rest, "states": int(states), "said": statements}, "cell")
         expected = standing_json(cell.said, cell.verdict)["standing"]
         if value.get("standing", "") != expected:
             raise PlainError("cell.standing", str(expected), value.get("standing", ""))
@@ -109,13 +107,13 @@ class Cell:
 
 
 def standing_json(said: Statements, verdict: Verdict) -> Json:
-    """As decoded JSON: the rule that promises, the rule that denies, and what the verdict means then."""
+    """Returns as decoded JSON the rule that promises, the rule that denies, and the standing of the verdict."""
     return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A crash state that breaks something, or a workload that ends the guest, with everything needed to make it again.
+class Finding(JsonObject):
+    """A crash state that violates a judge, or a workload that kills the guest, with everything needed to replay it.
 
     checker        name of the property or checker that objects
     workload_text  the workload that was recorded, in the `.ops` language
@@ -182,25 +180,15 @@ class Finding:
 
     @property
     def recovery(self) -> RecoveryKind:
-        """What guests do with the crash state. Raises ValueError if `recover` does not say it."""
+        """The kind of recovery of the crash state. Raises ValueError if `recover` is not valid."""
         return RecoveryKind.from_wire(self.recover)
-
-    def to_json(self) -> Json:
-        """As decoded JSON."""
-        plain: Json = to_plain(self)
-        return plain
-
-    @staticmethod
-    def from_json(value: object) -> "Finding":
-        """The finding from which `to_json` made `value`. Raises `PlainError`."""
-        return from_plain(Finding, value, "finding")
 
 
 Simplicity = tuple[int, int, int, int, tuple[int, ...]]
 
 
 class CrashState(Protocol):
-    """The fields of a crash state that tell how simple it is. `Finding` says what each field is."""
+    """The fields of a crash state that determine its simplicity, as in `Finding`."""
 
     @property
     def lost(self) -> tuple[int, ...]: ...
@@ -213,30 +201,30 @@ class CrashState(Protocol):
 
 
 def simplicity(state: CrashState) -> Simplicity:
-    """The smaller is the simpler: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
+    """Sort key of crash states: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
 
-    The lost pieces come last, so that no two contents of one recording's crash intervals compare equal.
+    The lost pieces come last, so that different contents of a recording's crash intervals never compare equal.
     """
     return len(state.lost), state.torn, state.started, state.interval, state.lost
 
 
 class IdError(ValueError):
-    """A text is not the id that it should be. The message shows the text."""
+    """A text is not an id of the expected kind. The message shows the text."""
 
 
 def finding_id(parts: Iterable[str]) -> str:
-    """The id of the finding with these distinguishing `parts`: `f-` and 16 hexadecimal digits of their SHA-256."""
+    """Returns the id of the finding with these `parts`: `f-` and 16 hexadecimal digits of their SHA-256."""
     return named_by("f", parts)
 
 
 def named_by(letter: str, parts: Iterable[str]) -> str:
-    """The id of what these parts distinguish: the letter, `-` and 16 hexadecimal digits of their SHA-256."""
+    """Returns the id of an object with these parts: the letter, `-` and 16 hexadecimal digits of their SHA-256."""
     lengths = "".join(f"{len(part)}:{part}" for part in parts)
     return f"{letter}-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def recording_id(digest: str) -> str:
-    """The id of the recording with this SHA-256 (hexadecimal): `r-` and its first 16 digits."""
+    """Returns the id of the recording with this SHA-256 (hexadecimal): `r-` and its first 16 digits."""
     return check_recording_id(f"r-{digest[:16].lower()}")
 
 
@@ -246,7 +234,7 @@ def is_recording_id(text: str) -> bool:
 
 
 def check_recording_id(text: str) -> str:
-    """`text` itself. Raises `IdError` unless it has the form of a recording's id."""
+    """Returns `text` itself. Raises `IdError` unless it has the form of a recording's id."""
     return _matching(text, _RECORDING_ID, "a recording's id (r- and 16 hexadecimal digits)")
 
 
@@ -256,12 +244,12 @@ def is_finding_id(text: str) -> bool:
 
 
 def check_base_id(text: str) -> str:
-    """`text` itself. Raises `IdError` unless it has the form of a base image's id."""
+    """Returns `text` itself. Raises `IdError` unless it has the form of a base image's id."""
     return _matching(text, _BASE_ID, "a base image's id (b- and 16 hexadecimal digits)")
 
 
 def check_finding_id(text: str) -> str:
-    """`text` itself. Raises `IdError` unless it has the form of a finding's id."""
+    """Returns `text` itself. Raises `IdError` unless it has the form of a finding's id."""
     return _matching(text, _FINDING_ID, "a finding's id (f- and 16 hexadecimal digits)")
 
 
@@ -272,7 +260,7 @@ def _matching(text: str, form: re.Pattern[str], expected: str) -> str:
 
 
 def state_id(recording: str, interval: int, choices: Sequence[tuple[int, int]]) -> str:
-    """The id of a crash state: recording, interval, and `component.version` for each version that is not 0.
+    """Returns the id of a crash state: recording, interval, and `component.version` for each version that is not 0.
 
     Examples are `r-0123456789abcdef/3/0.1,4.2`, and `r-0123456789abcdef/3/-` for the state that keeps all that it can.
     """
@@ -282,7 +270,7 @@ def state_id(recording: str, interval: int, choices: Sequence[tuple[int, int]]) 
 
 
 def parse_state_id(text: str) -> tuple[str, int, Choices]:
-    """Recording, interval and choices (without those of version 0) of a state id. Raises `IdError`."""
+    """Returns recording, interval and choices (without those of version 0) of a state id. Raises `IdError`."""
     match = _STATE_ID.fullmatch(text)
     if match is None:
         raise IdError(f"expected a crash state's id like r-0123456789abcdef/3/0.1,4.2, found {shown(text)}")

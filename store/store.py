@@ -1,8 +1,8 @@
 """The result store: a folder with a SQLite file, `verdicts.db`, and the recordings of its runs with their base images.
 
-The file is made under another name and then renamed. Every result is committed in one transaction, and a recording is
-moved in only when it is whole. So whatever is in the store is complete, even after an interruption. Several processes
-may use one store, and so may the threads of one process.
+The file is created under another name and then renamed. Every result is committed in one transaction, and a recording
+is moved in only when it is complete. So everything in the store is complete, even after an interruption. Processes and
+threads may share a store.
 """
 
 import errno
@@ -29,7 +29,7 @@ DATABASE = "verdicts.db"
 RECORDINGS = "recordings"
 BASES = "bases"
 APPLICATION_ID = 0x70637273
-"""Tells our files from other SQLite files (the letters "pcrs")."""
+"""Identifies our SQLite files (the letters "pcrs")."""
 SCHEMA_VERSION = 5
 BUSY_TIMEOUT_S = 30.0
 
@@ -52,7 +52,7 @@ INSERT INTO finding (id, value) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET val
     '$.needed', json(coalesce(json_extract(excluded.value, '$.needed'), json_extract(finding.value, '$.needed')))
 )
 """
-"""A finding that is found again keeps what was found out about it later."""
+"""A finding that is found again keeps the results of later commands, such as minimizing."""
 _PUT_CELL = (
     "INSERT INTO cell (target, property, kernel, model, value) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (target, property, kernel, model) DO UPDATE SET value = excluded.value"
@@ -60,24 +60,24 @@ _PUT_CELL = (
 T = TypeVar("T")
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-"""The errors of a disk without room."""
+"""Errors of a full disk."""
 _SCRATCH = ".scratch-"
 _scratch_numbers = itertools.count(1)
 
 
 class StoreError(RuntimeError):
-    """The store cannot be used, or lacks what was asked for. The text names the file."""
+    """The store cannot be used, or does not have the requested item. The text names the file."""
 
 
 class NotInStoreError(StoreError):
-    """The store is fine, but what was asked for is not in it."""
+    """The store does not have the requested item."""
 
 
 class Store:
-    """The results in one folder. Every method raises `StoreError` if the folder or its files are not in order."""
+    """The results in one folder. Every method raises `StoreError` if the folder or its files cannot be used."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Open the store in `folder`, or make an empty one there."""
+        """Opens the store in `folder`, or creates an empty one."""
         self.folder = Path(folder)
         self._recordings = self.folder / RECORDINGS
         self._database = self.folder / DATABASE
@@ -90,40 +90,40 @@ class Store:
         self._connection = self._open()
 
     def close(self) -> None:
-        """Close the files. Everything that was put is in them already."""
+        """Closes the files. All results have been committed."""
         self._connection.close()
 
     def get_run(self, key: str) -> Json | None:
-        """The value that was put under `key`."""
+        """Returns the run with this key."""
         rows = self._rows("SELECT value FROM run WHERE key = ?", key)
         return self._object(rows[0], f"run {key}") if rows else None
 
     def runs(self) -> Iterator[Json]:
-        """The values of all runs, oldest first."""
+        """Yields all runs, oldest first."""
         for row in self._rows("SELECT value FROM run ORDER BY rowid"):
             yield self._object(row, "run")
 
     def put_run(self, key: str, run_json: Json, findings: Iterable[Finding] = ()) -> None:
-        """Keep the finished exploration of one workload on one target, with its findings: all of it or nothing.
+        """Stores the finished exploration of one workload on one target with its findings, atomically.
 
         `key` is a digest of everything on which the result depends.
         """
         self.put_runs({key: run_json}, findings=findings)
 
     def put_runs(self, runs: Mapping[str, Json], *, findings: Iterable[Finding]) -> None:
-        """Keep several finished explorations by their keys, each as `put_run` does."""
+        """Stores finished explorations by their keys, atomically, as `put_run` does with one."""
         rows = [(key, json.dumps(run)) for key, run in runs.items()]
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
             connection.executemany(_PUT_FINDING, map(_finding_row, findings))
 
     def put_finding(self, finding: Finding) -> None:
-        """Keep a finding. A finding with the same id is replaced, but what was found out later stays."""
+        """Stores a finding. It replaces one with the same id, except for results of later commands."""
         with self._transaction() as connection:
             connection.execute(_PUT_FINDING, _finding_row(finding))
 
     def finding(self, id: str) -> Finding:
-        """The finding with this id."""
+        """Returns the finding with this id."""
         try:
             rows = self._rows("SELECT value FROM finding WHERE id = ?", check_finding_id(id))
         except IdError as error:
@@ -133,27 +133,27 @@ class Store:
         return self._finding(rows[0])
 
     def findings(self) -> tuple[Finding, ...]:
-        """All findings, oldest first."""
+        """Returns all findings, oldest first."""
         return tuple(map(self._finding, self._rows("SELECT value FROM finding ORDER BY number")))
 
     def put_cells(self, cells: Iterable[Cell]) -> None:
-        """Keep cells. Cells of the same target, property, guest and device model are replaced."""
+        """Stores cells. They replace those of the same target, property, guest and device model."""
         with self._transaction() as connection:
             connection.executemany(_PUT_CELL, map(_cell_row, cells))
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, in the order in which they first came."""
+        """Returns all cells in the order of their first insertion."""
         rows = self._rows("SELECT value FROM cell ORDER BY number")
         return tuple(self._checked(Cell.from_json, self._object(row, "cell")) for row in rows)
 
     def scratch(self) -> Path:
-        """A path for a new recording, which `adopt_recording` or the caller removes. No file exists there yet."""
+        """Returns an unused path for a new recording. `adopt_recording` or the caller removes the file."""
         return self._recordings / f"{_SCRATCH}{os.getpid()}-{next(_scratch_numbers)}.pcr"
 
     def adopt_recording(self, path: str | os.PathLike[str], id: str) -> Path:
-        """Move the whole recording at `path` into the store, and return its new path.
+        """Moves the complete recording at `path` into the store, and returns its new path.
 
-        If the store has it already, the one at `path` is removed: recordings with one id are the same.
+        If the store has it already, the file at `path` is removed: recordings with the same id are equal.
         """
         place = self._recording_place(id)
         with _explained(place):
@@ -164,19 +164,19 @@ class Store:
         return place
 
     def recording_path(self, id: str) -> Path:
-        """The path of the recording with this id."""
+        """Returns the path of the recording with this id."""
         place = self._recording_place(id)
         if not place.is_file():
             raise NotInStoreError(f"{place}: there is no recording {id}")
         return place
 
     def keep_console(self, lost: Casualty) -> None:
-        """Keep the console of a guest that was lost."""
+        """Stores the console of a lost guest."""
         with _explained(self.folder):
             keep_console(self.folder, lost)
 
     def keep_base(self, path: str | os.PathLike[str], id: str) -> None:
-        """Keep the base image at `path`, which never changes. If possible, it becomes a second name of the file."""
+        """Stores the base image at `path`, which never changes, as a hard link if possible."""
         place = self._base_place(id)
         with _explained(place):
             if place.exists():
@@ -190,7 +190,7 @@ class Store:
                 _copy(Path(path), place)
 
     def base_path(self, id: str) -> Path:
-        """The path of the base image with this id."""
+        """Returns the path of the base image with this id."""
         place = self._base_place(id)
         if not place.is_file():
             raise NotInStoreError(f"{place}: there is no base image {id}")
@@ -231,7 +231,7 @@ class Store:
             return connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        """Refuse a file that is damaged, not ours, or of another version."""
+        """Raises StoreError if the file is damaged, not ours, or of another version."""
         ((application,),) = connection.execute("PRAGMA application_id")
         ((version,),) = connection.execute("PRAGMA user_version")
         if application != APPLICATION_ID:
@@ -290,7 +290,7 @@ def _id(check: Callable[[str], str], id: str) -> str:
 
 @contextmanager
 def _explained(place: Path) -> Iterator[None]:
-    """Turn the errors of the system and of SQLite into one clear error about `place`."""
+    """Turns errors of the system and of SQLite into a StoreError about `place`."""
     try:
         yield
     except OSError as error:
@@ -298,12 +298,12 @@ def _explained(place: Path) -> Iterator[None]:
         raise StoreError(f"{where}: {os_error_text(error)}") from error
     except sqlite3.Error as error:
         raise StoreError(f"{place}: {one_line(_sqlite_meaning(error))}") from error
-    except UnicodeDecodeError as error:  # from SQLite's own words about a damaged file
+    except UnicodeDecodeError as error:  # from SQLite's message about a damaged file
         raise StoreError(f"{place}: damaged, or not a store of postcrash: {error}") from error
 
 
 def os_error_text(error: OSError) -> str:
-    """What went wrong with a file, in words for users."""
+    """Describes a file error for users."""
     if error.errno in DISK_FULL:
         return "no space left on the disk; what was there before is unharmed"
     return error.strerror or str(error)
@@ -327,14 +327,14 @@ def _finding_row(finding: Finding) -> tuple[str, str]:
 
 
 def _cell_row(cell: Cell) -> tuple[str, ...]:
-    # Two builds of a kernel have one name. Their guests tell them apart, and the column only has to.
+    # Builds of a kernel may share its name. The guest's digest keeps their cells apart.
     kernel = f"{cell.kernel} {cell.guest}".strip()
     return cell.target, cell.property, kernel, cell.model, json.dumps(cell.to_json())
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Exclude other processes that change what a store's folder has beside the database. Raises OSError."""
+    """Locks out other processes that change a store's files beside the database. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -352,7 +352,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _move(source: Path, place: Path) -> None:
-    """Move a file, even from another file system, whole or not at all."""
+    """Moves a file atomically, even from another file system."""
     try:
         source.rename(place)
     except OSError as error:
@@ -377,7 +377,7 @@ def _copy(source: Path, place: Path) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove what processes left behind that have ended."""
+    """Removes scratch files of processes that have ended."""
     for path in folder.glob(f"{_SCRATCH}*"):
         owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
         if not (owner.isdecimal() and Path("/proc", owner).exists()):

@@ -30,6 +30,7 @@ from postcrash.harness.guests.kernels.stock import Stock, StockedKernel, missing
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.recorders.blktrace import read_events
+from postcrash.recorders.events import WriteEvent, recording_events
 from postcrash.targets import TABLE_TARGETS, TARGETS, Target
 
 
@@ -125,7 +126,7 @@ def _confined() -> str:
 
 
 def _about(kernel: Kernel) -> str:
-    return f"{kernel.label} ({kernel.known_as}; {build_of(kernel, cache_folder()).told})"
+    return f"{kernel.label} ({kernel.known_as}; {build_of(kernel, cache_folder()).description})"
 
 
 def _strace() -> str:
@@ -183,7 +184,7 @@ def _log_writes(session: Session) -> str:
     with Machine(settings) as machine, scratch() as folder:
         out = folder / "recording"
         record(machine, base.path, target.mount, workload, out, {}, held=None, recorder=DM_LOG_WRITES)
-        fua = sum(event[0] == "write" and event[4] for event in Recording(out).events())
+        fua = sum(isinstance(event, WriteEvent) and event.fua for event in recording_events(Recording(out)))
         return f"{fua} FUA writes seen on {target.name}"
 
 

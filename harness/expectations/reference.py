@@ -98,7 +98,7 @@ def _kernel_compared(session: Session, name: str, target: Target, compared: Comp
     if compared is not None:
         same = session.same_kernel(compared.kernel, compared.guest, compared.built)
         if same is None:
-            description = f"{compared.kernel} ({compared.built.told})" if compared.built else compared.kernel
+            description = f"{compared.kernel} ({compared.built.description})" if compared.built else compared.kernel
             raise UsageError(f"the kernel {name} with which it was compared is not here any more: {description}")
         return same
     found = session.kernel_for(name, target)

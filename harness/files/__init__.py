@@ -1,1 +1,1 @@
-"""Files that commands read and write: results, folders for a while, what is kept, and where all of it is."""
+"""Files that commands read and write: results, temporary folders, caches, and their places."""

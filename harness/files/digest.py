@@ -1,4 +1,4 @@
-"""A digest of what a file holds, which is computed again only when the file has changed."""
+"""Digests of files, which are computed again only when a file has changed."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from postcrash.targets import content_digest_by
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file. The file is read again only when it has changed. Raises InfrastructureError."""
+    """Returns the SHA-256 of a file. It is read again only when it has changed. Raises InfrastructureError."""
     try:
         return content_digest_by(path, known_files().ask)
     except OSError as error:

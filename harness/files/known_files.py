@@ -1,10 +1,10 @@
-"""What was found out about files that have not changed since: the digest of one, or the libraries that a program needs.
+"""Caches facts about files until the files change: a file's digest, or the libraries that a program needs.
 
-A command asks this of some five hundred files before it starts a guest. The answers are kept in the cache, so that the
-files are read again only when they have changed: another inode, size, or time of a change.
+A command needs them for some five hundred files before it starts a guest. A file is read again only if its inode, size
+or change times differ.
 
-The answer about a file that changed in the last seconds is not kept. The kernel's clock for these times is coarse, so
-another change at once may leave them as they are.
+Facts about files that changed in the last seconds are not cached: the kernel's clock for change times is coarse, so an
+immediate second change may leave the times equal.
 """
 
 import atexit
@@ -28,17 +28,17 @@ _SETTLED_NS = 2_000_000_000
 
 
 class KnownFiles:
-    """The answers that are kept in the file `place`. Whatever else is in it is ignored."""
+    """The answers that are cached in the file `place`. Other content of the file is ignored."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
         self._answers = _read(place)
         self._new: dict[str, tuple[FileStates, str]] = {}
 
-    def ask(self, question: str, files: tuple[Path, ...], find_out: Callable[[], str]) -> str:
-        """The answer to a question about files. If it is not known of the files as they are, it is found out.
+    def ask(self, question: str, files: tuple[Path, ...], compute: Callable[[], str]) -> str:
+        """Returns the cached answer to a question about files, or computes it if one of them has changed.
 
-        Raises OSError if one of the files is not there.
+        Raises OSError if one of the files does not exist.
         """
         key = "\0".join((question, *map(str, files)))
         began = time.time_ns()
@@ -46,30 +46,29 @@ class KnownFiles:
         known = self._answers.get(key)
         if known is not None and known[0] == state:
             return known[1]
-        answer = find_out()
+        answer = compute()
         self._answers[key] = (state, answer)
         if all(max(times) < began - _SETTLED_NS for _, _, _, *times in state):
             self._new[key] = (state, answer)
         return answer
 
     def save(self) -> None:
-        """Keep what is new, with what other processes have kept meanwhile. Files that are gone are forgotten."""
+        """Writes new answers to the file, besides those of other processes. Answers about missing files are dropped."""
         new, self._new = self._new, {}
         if not new:
             return
-        known = {key: each for key, each in (_read(self._place) | new).items() if _are_there(key)}
-        kept = dict(list(known.items())[-ANSWERS_MAX:])
-        with suppress(OSError), replacing(self._place) as file:  # if a disk is full, the answers are found out again
-            file.write(json.dumps(kept).encode())
+        answers = {key: answer for key, answer in (_read(self._place) | new).items() if _exist(key)}
+        with suppress(OSError), replacing(self._place) as file:  # if a disk is full, the answers are computed again
+            file.write(json.dumps(dict(list(answers.items())[-ANSWERS_MAX:])).encode())
 
 
 def known_files() -> KnownFiles:
-    """The answers in this user's cache. What is new is kept when the program ends."""
-    return _kept(cache_folder())
+    """Returns the answers in this user's cache. New ones are saved when the program ends."""
+    return _loaded(cache_folder())
 
 
 @lru_cache(maxsize=4)
-def _kept(cache: Path) -> KnownFiles:
+def _loaded(cache: Path) -> KnownFiles:
     known = KnownFiles(cache / "known-files.json")
     atexit.register(known.save)
     return known
@@ -80,13 +79,13 @@ def _state(file: Path) -> list[int]:
     return [now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns]
 
 
-def _are_there(key: str) -> bool:
+def _exist(key: str) -> bool:
     return all(os.path.exists(file) for file in key.split("\0")[1:])
 
 
 def _read(place: Path) -> dict[str, tuple[FileStates, str]]:
     try:
-        told: Any = json.loads(place.read_bytes())
-        return {str(key): (state, answer) for key, (state, answer) in told.items() if isinstance(answer, str)}
+        document: Any = json.loads(place.read_bytes())
+        return {str(key): (state, answer) for key, (state, answer) in document.items() if isinstance(answer, str)}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}

@@ -1,6 +1,6 @@
-"""Write results: `-` is standard output, a file is written whole or not at all, devices and pipes are not replaced.
+"""Writes results: `-` is standard output, files are written atomically, devices and pipes are not replaced.
 
-Also messages to the user besides the results, and how counts are written.
+Also prints messages to the user, and formats counts.
 """
 
 import json
@@ -27,23 +27,23 @@ _DIGITS_MAX = 40
 
 
 def is_quiet() -> bool:
-    """Whether the running command was asked for with --quiet. An error is told when no command runs any more."""
+    """Whether the running command has --quiet. Errors are printed after the command has ended."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(QUIET))
 
 
 def notes() -> Console:
-    """Standard error, for progress and notes. With --quiet, nothing is printed there."""
+    """Returns a console on standard error, for progress and notes. With --quiet it prints nothing."""
     return Console(stderr=True, quiet=is_quiet())
 
 
 def say(text: str) -> None:
-    """Print a line for the user that is no result, to standard error. Names in it may come from anywhere."""
+    """Prints a note to standard error. Names in it may come from strangers."""
     notes().print(f"postcrash: {visible(text)}", markup=False, highlight=False, soft_wrap=True, emoji=False)
 
 
 def kept_evidence(store: Path, error: HarnessError) -> str:
-    """Put the guest's console, the evidence of an error, into a file of the store. Returns a note that says where."""
+    """Writes the guest's console, the evidence of an error, to the store. Returns a note with the file's name."""
     try:
         return f"the guest's console is in {keep_console(store, Casualty(str(error), error.evidence))}"
     except OSError as failed:
@@ -51,23 +51,23 @@ def kept_evidence(store: Path, error: HarnessError) -> str:
 
 
 def count_text(count: int) -> str:
-    """A number of crash states for people: exact up to 40 digits, and a power of ten beyond."""
+    """Formats a number of crash states: exact up to 40 digits, as a power of ten beyond."""
     return str(count) if count < 10**_DIGITS_MAX else f"about 10^{math.log10(count):.0f}"
 
 
 def command_line() -> str:
-    """The command that is running, as its user would type it again."""
+    """Returns the running command as its user would type it."""
     return shlex.join(["postcrash", *sys.argv[1:]])
 
 
 def write_json(place: str | None, obj: object) -> None:
-    """Write `obj` as JSON to the file `place`. `-` is standard output; for None nothing is written."""
+    """Writes `obj` as JSON to the file `place`. `-` is standard output; None writes nothing."""
     if place is not None:
         write_text(place, json.dumps(obj, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_text(place: str, text: str) -> None:
-    """Write `text` to the file `place`, or to standard output for `-`. Raises InfrastructureError."""
+    """Writes `text` to the file `place`, or to standard output for `-`. Raises InfrastructureError."""
     if place == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -81,9 +81,9 @@ def write_text(place: str, text: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when it is whole. Raises OSError. After an error `path` is as it was.
+    """Opens a file that replaces `path` when it is complete. Raises OSError. After an error `path` is unchanged.
 
-    A device or a pipe is written to, never replaced by a file.
+    Devices and pipes are written to, not replaced.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:

@@ -1,7 +1,7 @@
-"""Where postcrash keeps things.
+"""The folders that postcrash uses.
 
-The cache (base images, guest roots) can be removed at any time and is made again. A store holds results. By default it
-is `.postcrash` in the current folder, so that `repro` and `explain` find what `check` found.
+The cache (base images, guest roots) can be removed at any time. A store holds results; by default it is `.postcrash`
+in the current folder, so that `repro` and `explain` find the findings of `check`.
 """
 
 import os
@@ -13,7 +13,7 @@ GATE_FILE = "postcrash.toml"
 
 
 def quick_folder() -> Path | None:
-    """A folder in memory for files that are soon removed. None if there is none."""
+    """Returns a folder in memory for temporary files, or None if there is none."""
     place = Path("/dev/shm")
     return place if place.is_dir() and os.access(place, os.W_OK) else None
 

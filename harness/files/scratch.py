@@ -1,6 +1,6 @@
-"""Folders for files that are soon removed: by the command that made them or, if it was killed, by a later one.
+"""Temporary folders, removed by the command that made them or, if it was killed, by a later one.
 
-Whoever made a folder holds a lock on it, which ends with the process. A folder without its lock was left behind.
+A process holds a lock on each of its folders until it ends. A folder without a lock is abandoned.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = "postcrash."
-"""The names of these folders begin with this. No other folder of ours has such a name."""
+"""Prefix of the names of these folders, and of no others."""
 YOUNG_S = 60
 """A new folder may be without its lock for this many seconds."""
 _swept: set[Path] = set()
@@ -21,7 +21,7 @@ _swept: set[Path] = set()
 
 @contextmanager
 def scratch(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder in `parent`, or where the machine has such folders. It is removed at the end."""
+    """Makes a folder in `parent`, or in the machine's folder for temporary files, and removes it in the end."""
     folder = ScratchFolder(parent)
     try:
         yield folder.path
@@ -30,7 +30,7 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
 
 
 class ScratchFolder:
-    """A new folder. The first one that a process makes in a place removes those that were left behind there."""
+    """A new folder. The first one that a process makes in a place removes abandoned ones there."""
 
     def __init__(self, parent: Path | None = None) -> None:
         place = Path(tempfile.gettempdir()) if parent is None else parent
@@ -42,7 +42,7 @@ class ScratchFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
-        """Remove it with all that is in it. This can be called twice."""
+        """Removes the folder with its content. It can be called twice."""
         shutil.rmtree(self.path, ignore_errors=True)
         lock, self._lock = self._lock, -1
         if lock >= 0:
@@ -50,13 +50,13 @@ class ScratchFolder:
 
 
 def sweep(place: Path) -> None:
-    """Remove the folders in `place` whose process is gone."""
+    """Removes the folders in `place` whose process has ended."""
     with suppress(OSError):
         for folder in place.glob(f"{PREFIX}*"):
-            _remove_if_left(folder)
+            _remove_if_abandoned(folder)
 
 
-def _remove_if_left(folder: Path) -> None:
+def _remove_if_abandoned(folder: Path) -> None:
     with suppress(OSError):  # it is someone else's, or was just removed
         if time.time() - folder.stat().st_mtime < YOUNG_S:
             return

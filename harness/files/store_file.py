@@ -1,4 +1,4 @@
-"""A file of a store in which commands keep something from one run to the next."""
+"""A file of a store in which commands keep a value from one run to the next."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 
 class KeptFile(Generic[T]):
-    """What is kept is JSON of one type. A file that cannot be read counts as `empty`."""
+    """A JSON value of one type. A file that cannot be read counts as `empty`."""
 
     def __init__(self, file: Path, schema: TypeAdapter[T], empty: Callable[[], T]) -> None:
         self._file, self._schema, self._empty = file, schema, empty
 
     def read(self) -> T:
-        """What is kept."""
+        """Returns the value."""
         try:
             return self._schema.validate_json(self._file.read_bytes())
         except (OSError, ValidationError):
             return self._empty()
 
     def change(self, changed: Callable[[T], T]) -> T:
-        """Keep what `changed` makes of what is kept, and return it. No other process changes it meanwhile.
+        """Replaces the value by `changed` of it and returns the new one. Other processes are locked out.
 
         Raises InfrastructureError.
         """

@@ -7,7 +7,7 @@ from postcrash.model.validation import TooLargeError, read_bounded
 
 
 def text_of(path: Path, bytes_max: int) -> str:
-    """The text of the file, which is UTF-8, without a byte order mark. Raises UsageError with the file's name."""
+    """Reads a text file, which is UTF-8, without a byte order mark. Raises UsageError with the file's name."""
     try:
         return read_bounded(path, bytes_max).decode("utf-8-sig")
     except UnicodeDecodeError as error:

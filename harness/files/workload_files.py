@@ -7,7 +7,7 @@ from postcrash.model import SimulationError, Workload, WorkloadError, load_workl
 
 
 def loaded(file: str) -> Workload:
-    """The workload in `file`. Raises UsageError if it cannot be read or cannot succeed."""
+    """Reads the workload in `file`. Raises UsageError if it cannot be read or cannot succeed."""
     try:
         return simulated(load_workload(file), file)
     except OSError as error:
@@ -17,7 +17,7 @@ def loaded(file: str) -> Workload:
 
 
 def simulated(workload: Workload, file: str) -> Workload:
-    """The workload itself. Raises UsageError, which names the line of `file`, if it cannot succeed."""
+    """Returns the workload itself. Raises UsageError, which names the line of `file`, if it cannot succeed."""
     try:
         simulate(workload)
     except SimulationError as error:
@@ -26,7 +26,7 @@ def simulated(workload: Workload, file: str) -> Workload:
 
 
 def loaded_from(folder: Path) -> tuple[Workload, ...]:
-    """The workloads in the files of `folder` whose names end in .ops. Raises HarnessError, also if there are none."""
+    """Reads the workloads in the .ops files of `folder`. Raises HarnessError, also if there are none."""
     try:
         files = sorted(folder.glob("*.ops"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Find out which of the lost writes of a finding matter: keep each, one at a time, and recover the state."""
+"""Finds out which lost writes of a finding matter: keeps each, one at a time, and recovers the state."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from postcrash.store.records import Choices, Finding
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A lost piece of a finding's crash state, and the verdict on the state that keeps it and is the same otherwise."""
+    """A lost piece of a finding's crash state, and the verdict on the same state with this piece kept."""
 
     sector: int
     sectors: int
@@ -26,13 +26,13 @@ class Flip:
 
 
 FLIPS_MAX = 100
-"""The most pieces that are tried. A state that lost more is seldom a minimal one."""
+"""The most pieces that are tried. A state that lost more is rarely minimal."""
 VERSIONS_MAX = 1000
-"""The most versions of a component that are searched for one that keeps a piece."""
+"""The most versions of a component among which one that keeps a piece is searched."""
 
 
 def flips(session: Session, machine: Machine, finding: Finding) -> list[Flip]:
-    """What the judge says when each lost piece is kept, one at a time. Raises HarnessError.
+    """Judges the state with each lost piece kept, one at a time. Raises HarnessError.
 
     A piece is left out if it cannot be kept without others, as on drives that do not reorder. There is nothing to try
     for crashes within recovery, and where guests were lost while they ran the workload.
@@ -42,34 +42,34 @@ def flips(session: Session, machine: Machine, finding: Finding) -> list[Flip]:
             return []
         interval = intervals(Recording(source.recording), source.base, finding.model)[finding.interval]
         with judge_of(session, machine, under, finding) as judge:
-            kept = islice(_kept(interval, finding.choices), FLIPS_MAX)
-            return [
-                Flip(
-                    *interval.pieces[piece][1:], recovered(machine, source, replace(finding, choices=choices), judge)[0]
-                )
-                for piece, choices in kept
-            ]
+            found = []
+            for piece, choices in islice(_states_with_piece(interval, finding.choices), FLIPS_MAX):
+                _, sector, sectors = interval.pieces[piece]
+                verdict, _ = recovered(machine, source, replace(finding, choices=choices), judge)
+                found.append(Flip(sector, sectors, verdict))
+            return found
 
 
-def flipped(
+def find_needed_writes(
     session: Session, findings: Iterable[Finding], note: Callable[[str], None] = say, until: float | None = None
 ) -> list[Finding]:
-    """The findings with the lost pieces that matter, which the store keeps.
+    """Returns the findings with their needed writes, and puts them into the store.
 
-    A finding that cannot be tried stays as it is, and `note` is told why. The monotonic clock ends it at `until`.
+    A finding that cannot be tried stays as it is, and `note` gets the reason. It ends when the monotonic clock reaches
+    `until`.
     """
     found = list(findings)
     if all(finding.needed is not None for finding in found):
         return found
     with Spare(session.settings, until) as machine:
-        return [_flipped(session, machine, finding, note) for finding in found]
+        return [_find_needed_writes(session, machine, finding, note) for finding in found]
 
 
-def _flipped(session: Session, machine: Spare, finding: Finding, note: Callable[[str], None]) -> Finding:
+def _find_needed_writes(session: Session, machine: Spare, finding: Finding, note: Callable[[str], None]) -> Finding:
     if finding.needed is not None:
         return finding
     try:
-        found = with_flips(finding, flips(session, machine(), finding))
+        found = with_needed(finding, flips(session, machine(), finding))
     except HarnessError as error:
         note(f"{finding.id}: which of its lost writes matter was not tried: {error}")
         return finding
@@ -77,20 +77,19 @@ def _flipped(session: Session, machine: Spare, finding: Finding, note: Callable[
     return found
 
 
-def with_flips(finding: Finding, tried: Iterable[Flip]) -> Finding:
-    """The finding with the lost pieces that matter."""
-    return replace(
-        finding, needed=tuple((each.sector, each.sectors) for each in tried if each.verdict is Verdict.HOLDS)
-    )
+def with_needed(finding: Finding, flips: Iterable[Flip]) -> Finding:
+    """Returns the finding with the lost pieces that matter: if one of them is kept, the judge does not object."""
+    needed = tuple((flip.sector, flip.sectors) for flip in flips if flip.verdict is Verdict.HOLDS)
+    return replace(finding, needed=needed)
 
 
-def _kept(interval: Interval, choices: Choices) -> Iterator[tuple[int, Choices]]:
-    """For each lost piece, the state that loses the same pieces but this one, if there is such a state."""
+def _states_with_piece(interval: Interval, choices: Choices) -> Iterator[tuple[int, Choices]]:
+    """Yields for each lost piece the state that loses all others but not this one, if there is such a state."""
     lost = frozenset(interval.lost(choices))
     for component, version in choices:
         rest = tuple(choice for choice in choices if choice[0] != component)
         for other in range(min(len(interval.components[component][2]), VERSIONS_MAX)):
             state = (*rest, (component, other)) if other else rest
-            flipped = lost - frozenset(interval.lost(state))
-            if other != version and len(flipped) == 1 and len(interval.lost(state)) == len(lost) - 1:
-                yield next(iter(flipped)), state
+            kept = lost - frozenset(interval.lost(state))
+            if other != version and len(kept) == 1 and len(interval.lost(state)) == len(lost) - 1:
+                yield next(iter(kept)), state

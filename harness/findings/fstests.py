@@ -1,4 +1,4 @@
-"""A finding as a test of fstests: which power cut it makes, and what it says of itself."""
+"""Makes a test of fstests from a finding: its power cut and its description."""
 
 import datetime
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class WrittenTest:
 
 
 def fstests_test(
-    store: Store, finding: Finding, target: Target, name: str, statement: str, tried: Reproducer | None, kernel: str
+    store: Store, finding: Finding, target: Target, name: str, statement: str, script: Reproducer | None, kernel: str
 ) -> WrittenTest:
-    """The test called `name`. `tried` is the script that was tried on `kernel`, if one was. Raises NoCommandError."""
+    """Returns the test called `name`. `script` is the one that was run on `kernel`. Raises NoCommandError."""
     require_shell(finding)
     require_one_crash(finding)
     if finding.reference_name:
@@ -43,34 +43,36 @@ def fstests_test(
         recording = Recording(source.recording)
         interval = intervals(recording, source.base, finding.model)[finding.interval]
         cut, is_whole = cut_for_fstests(finding, recording, interval)
-    shown = _shown_cut(tried)
-    if shown is not None:
-        cut, is_whole = shown, True
-    about = FstestsTest(
+    script_cut = _shown_cut(script)
+    if script_cut is not None:
+        cut, is_whole = script_cut, True
+    description = FstestsTest(
         name=name,
         year=datetime.datetime.now(datetime.UTC).year,
         message=finding.message,
         statement=statement,
         found_by=_found_by(finding, target),
-        tried=_tried(tried, kernel) if shown is not None else "This test has not been run.",
+        script_result=_script_result(script, kernel) if script_cut is not None else "This test has not been run.",
         lost=tuple(write.words for write in finding.explanation.lost) if finding.explanation else (),
         is_whole=is_whole,
     )
     workload = parse_workload(finding.workload_text, finding.workload_name)
-    return WrittenTest(fstest(about, target, workload, simulate(workload), symptom_of(finding), cut), about.golden)
+    return WrittenTest(
+        fstest(description, target, workload, simulate(workload), symptom_of(finding), cut), description.golden
+    )
 
 
-def _shown_cut(tried: Reproducer | None) -> Cut | None:
-    """The power cut that showed the violation, if a test of fstests can make it too."""
-    if tried is None or not tried.shown or (isinstance(tried.cut, LogCut) and tried.cut.lost):
+def _shown_cut(script: Reproducer | None) -> Cut | None:
+    """Returns the power cut with which the script showed the violation, if a test of fstests can make it."""
+    if script is None or not script.shown or (isinstance(script.cut, LogCut) and script.cut.lost):
         return None
-    return tried.cut
+    return script.cut
 
 
-def _tried(tried: Reproducer | None, kernel: str) -> str:
-    assert tried is not None
+def _script_result(script: Reproducer | None, kernel: str) -> str:
+    assert script is not None
     return (
-        f"A script with this power cut showed it on {kernel}, {tried.shown} of {len(tried.codes)} times. This test "
+        f"A script with this power cut showed it on {kernel}, {script.shown} of {len(script.codes)} times. This test "
         "itself has not been run."
     )
 

@@ -1,8 +1,8 @@
-"""What `last` stands for where a command takes the id of a finding.
+"""Resolves `last` in place of a finding's id.
 
-It is the finding that the last command which looked for findings in this store named first: `check`, `hunt`, `gate` and
-the others, `minimize` with the smallest workload, and each command that takes a bundle. If that command found nothing,
-or failed, `last` stands for nothing, so that nobody takes an old finding for an answer to a new question.
+It is the first finding that was printed by the last command that looked for findings in this store, such as `check`,
+`hunt` and `gate`, by `minimize`, or by a command that read a bundle. If that command failed or found nothing, `last`
+is undefined, so that an old finding is not taken for a new result.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _schema: TypeAdapter[str | None] = TypeAdapter(str | None)
 
 
 def keep_last(store: Store, ids: Iterable[str]) -> None:
-    """Keep what `last` stands for from now on: the first of the findings that a command names, in their order.
+    """Makes `last` the first of the findings that a command prints.
 
     Raises InfrastructureError.
     """
@@ -28,13 +28,13 @@ def keep_last(store: Store, ids: Iterable[str]) -> None:
 
 
 def forget_last(folder: Path) -> None:
-    """Have `last` stand for nothing in the store `folder`. Raises InfrastructureError."""
+    """Makes `last` undefined in the store `folder`. Raises InfrastructureError."""
     if (folder / FILE).is_file():
         _file(folder).change(lambda _: "")
 
 
 def id_named(store: Store, name: str) -> str:
-    """The id that `last` stands for; any other name as it is. Raises NotInStoreError if `last` stands for nothing."""
+    """Returns the id of `last`, and any other name as it is. Raises NotInStoreError if `last` is undefined."""
     if name != LAST:
         return name
     found = _file(store.folder).read()

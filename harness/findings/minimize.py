@@ -40,13 +40,13 @@ class MinimalFinding:
 
 IsLike = Callable[[Finding], bool]
 MINIMIZING_SECONDS = 60.0
-"""The time to minimize the workloads of all groups if --time is not given, and the most that is kept of --time."""
+"""The time to minimize the workloads of all groups without --time, and the most that is reserved of --time."""
 MINIMIZING_SHARE = 1 / 4
-"""This share of --time is kept for minimizing."""
+"""The share of --time that is reserved for minimizing."""
 
 
 def kept_for_minimizing(seconds_max: float) -> float:
-    """How many of `seconds_max` seconds are kept for minimizing."""
+    """Returns how many of `seconds_max` seconds are reserved for minimizing."""
     return min(seconds_max * MINIMIZING_SHARE, MINIMIZING_SECONDS)
 
 
@@ -64,7 +64,7 @@ def minimize(
     fresh: bool = False,
     is_like: IsLike = lambda _: True,
 ) -> MinimalFinding:
-    """Look for the smallest workload, with `plan` of `plan_again`.
+    """Looks for the smallest workload, with `plan` of `plan_again`.
 
     In the store, `finding` is linked to the finding of that workload, if this was found in a guest like its own.
     A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
@@ -135,8 +135,8 @@ def minimized_on(
         how = recorded_alike(plan.how, judges)
         if state_below(finding) is not None:  # a finding of one crash would take its place if there were one only
             findings_max = max(findings_max, _WITHIN_MAX)
-        asked = replace(plan, judges=judges, how=how, findings_max=findings_max)
-        return minimize(finding, asked, machine, store, progress, fresh=fresh, is_like=is_like)
+        plan = replace(plan, judges=judges, how=how, findings_max=findings_max)
+        return minimize(finding, plan, machine, store, progress, fresh=fresh, is_like=is_like)
 
 
 class _Search:
@@ -144,7 +144,7 @@ class _Search:
 
     def __init__(
         self,
-        sought: Finding,
+        finding: Finding,
         plan: Plan,
         machine: Spare,
         store: Store,
@@ -152,10 +152,10 @@ class _Search:
         fresh: bool,
         is_like: IsLike,
     ) -> None:
-        self._judge, self._plan, self._machine = sought.checker, plan, machine
+        self._judge, self._plan, self._machine = finding.checker, plan, machine
         self._is_like = is_like
-        self._only_repaired = sought.message.endswith(ONLY_REPAIRED)
-        self._is_within = state_below(sought) is not None
+        self._only_repaired = finding.message.endswith(ONLY_REPAIRED)
+        self._is_within = state_below(finding) is not None
         self._store, self._progress, self._fresh = store, progress, fresh
         self.found: dict[Workload, Finding] = {}
         """Workloads that break the judge, with their findings. Each workload is smaller than the one before."""
@@ -180,13 +180,13 @@ class _Search:
         ruling = result.rulings.get(self._judge, Ruling())
         self.undecided += ruling.verdict is Verdict.UNDECIDED
         self.reason = f": {ruling.reason}" if ruling.reason else ""
-        witness = next(filter(self._is_such, result.findings), None)
+        witness = next(filter(self._is_alike, result.findings), None)
         if witness is not None:
             self.found[workload] = witness
         return witness is not None
 
-    def _is_such(self, finding: Finding) -> bool:
-        """Whether the finding is of the same judge, shows in the same ways of recovery, and is as asked for."""
+    def _is_alike(self, finding: Finding) -> bool:
+        """Whether the finding has the same judge and the same kinds of recovery, and `is_like` accepts it."""
         is_same = finding.checker == self._judge and finding.message.endswith(ONLY_REPAIRED) == self._only_repaired
         is_within = state_below(finding) is not None
         return is_same and is_within == self._is_within and self._is_like(finding)

@@ -1,6 +1,6 @@
-"""A whole outcome as commands of the shell: what a script looks for if a finding says only that a reference differs.
+"""Expresses a whole outcome as shell commands, for findings that only say that a reference differs.
 
-No rule says which part of the tree is wrong. So every name is looked at, and compared with exactly what was found.
+No rule says which part of the tree is wrong, so every name is compared with exactly what was found.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from postcrash.store.records import Finding
 
 
 def outcome_symptom(finding: Finding, history: History, observation: Observation | None) -> Symptom:
-    """What a script looks for to see the whole outcome that the finding's reference never shows.
+    """Returns what a script checks to see the whole outcome that the finding's reference never shows.
 
     Raises NoCommandError if no script can look for it.
     """
@@ -27,8 +27,8 @@ def outcome_symptom(finding: Finding, history: History, observation: Observation
     claims = tuple(_claims(finding.reference_name, observation, reference, history))
     if observation.mount_errno:
         return Symptom("mount", (), claims, finding.is_repaired)
-    theirs = reference.tree if reference is not None else Tree()
-    return Symptom("tree", tuple(_tests(observation.tree, theirs, history)), claims, finding.is_repaired)
+    reference_tree = reference.tree if reference is not None else Tree()
+    return Symptom("tree", tuple(_tests(observation.tree, reference_tree, history)), claims, finding.is_repaired)
 
 
 def _tests(found: Tree, reference: Tree, history: History) -> Iterator[str]:
@@ -41,25 +41,25 @@ def _tests(found: Tree, reference: Tree, history: History) -> Iterator[str]:
 
 
 def _fields(path: str, found: Tree, reference: Tree) -> Iterator[str]:
-    """Tests of what else differs from the reference: mode, link count, and which names are of one file."""
-    mine, theirs = found.get(path), reference.get(path)
-    if mine is None or theirs is None or mine.error:
+    """Yields tests of other differences from the reference: mode, link count, and names of the same file."""
+    entry, expected = found.get(path), reference.get(path)
+    if entry is None or expected is None or entry.error:
         return
-    if mine.mode != theirs.mode:
-        yield f'[ "$(stat -c %a {quoted(path)})" = {mine.mode:o} ]'
-    if mine.nlink != theirs.nlink:
-        yield f'[ "$(stat -c %h {quoted(path)})" = {mine.nlink} ]'
-    yield from _same_files(mine, found, set(found.names(mine.inode)) ^ set(reference.names(theirs.inode)))
+    if entry.mode != expected.mode:
+        yield f'[ "$(stat -c %a {quoted(path)})" = {entry.mode:o} ]'
+    if entry.nlink != expected.nlink:
+        yield f'[ "$(stat -c %h {quoted(path)})" = {entry.nlink} ]'
+    yield from _same_files(entry, found, set(found.names(entry.inode)) ^ set(reference.names(expected.inode)))
 
 
-def _same_files(mine: Entry, found: Tree, unlike: set[str]) -> Iterator[str]:
-    for other in sorted(unlike & set(found.paths())):
-        is_same = found[other].inode == mine.inode
-        yield f"[ {'' if is_same else '! '}{quoted(mine.path)} -ef {quoted(other)} ]"
+def _same_files(entry: Entry, found: Tree, differing: set[str]) -> Iterator[str]:
+    for other in sorted(differing & set(found.paths())):
+        is_same = found[other].inode == entry.inode
+        yield f"[ {'' if is_same else '! '}{quoted(entry.path)} -ef {quoted(other)} ]"
 
 
 def _claims(name: str, found: Observation, reference: Observation | None, history: History) -> Iterator[str]:
-    """What the reference never does, and the nearest that it does instead."""
+    """Yields what the reference never shows, and the nearest outcome that it shows."""
     runs = f"{RUNS_MAX} runs on a disk that completes writes at once, and as many on one that holds them back"
     yield f"{name} never showed this after a crash at this instant, in {runs}"
     if found.mount_errno:

@@ -1,4 +1,4 @@
-"""The kernel of a finding: commands on it use the build that it was found on, and another one only if the user asks."""
+"""Chooses the kernel for commands on a finding: the build that it was found on, unless the user names another one."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -15,9 +15,9 @@ from postcrash.store.records import Finding
 
 
 def on_its_kernel(session: Session, finding: Finding) -> Session:
-    """The session on the kernel that the finding was found on, or on the one that the user named with --kernel.
+    """Returns the session on the kernel that the finding was found on, or on that of --kernel.
 
-    Raises UsageError if the kernel is not here any more, or if --engine is not what runs it.
+    Raises UsageError if the kernel is missing, or if --engine cannot run it.
     """
     if session.kernel_name is not None:
         return session
@@ -25,7 +25,7 @@ def on_its_kernel(session: Session, finding: Finding) -> Session:
         session.target_of(finding)  # its modules and programs are in the guest
     kernel = session.same_kernel(finding.kernel, finding.guest, finding.built)
     if kernel is None:
-        raise UsageError(f"{finding.id}: {why_gone(finding)}: name another one with --kernel")
+        raise UsageError(f"{finding.id}: {missing_kernel_message(finding)}: name another one with --kernel")
     if session.engine not in ("auto", "qemu" if isinstance(kernel.engine, Qemu) else "uml"):
         raise UsageError(
             f"{finding.id} was found on {finding.kernel}, which --engine {session.engine} cannot run: "
@@ -36,15 +36,15 @@ def on_its_kernel(session: Session, finding: Finding) -> Session:
     return session.on(in_virtual_time(kernel) if session.virtual_time else kernel)
 
 
-def why_gone(finding: Finding) -> str:
-    """Which kernel the finding needs and this machine does not have."""
+def missing_kernel_message(finding: Finding) -> str:
+    """Says which kernel the finding needs and this machine lacks."""
     if finding.built is None:
         return f"nothing says on which build of {finding.kernel} it was found"
-    gone = f"the kernel that it was found on is not here any more: {finding.kernel} ({finding.built.told})"
+    message = f"the kernel that it was found on is not here any more: {finding.kernel} ({finding.built.description})"
     linked = [kernel for kernel in kernels_here(cache_folder()) if _is_linked_alike(kernel, finding)]
     unnamed = copies(cache_folder())
     alike = [kernel.name or INSTALLED for kernel in linked if kernel.name or kernel.path not in unnamed]
-    return f"{gone}; {', '.join(alike)} has the same build id, in another file" if alike else gone
+    return f"{message}; {', '.join(alike)} has the same build id, in another file" if alike else message
 
 
 def _is_linked_alike(kernel: Kernel, finding: Finding) -> bool:
@@ -52,19 +52,19 @@ def _is_linked_alike(kernel: Kernel, finding: Finding) -> bool:
     return kernel.label == finding.kernel and finding.built.build_id == build_of(kernel, cache_folder()).build_id != ""
 
 
-def is_found_on(finding: Finding, session: Session) -> bool:
+def is_same_build(finding: Finding, session: Session) -> bool:
     """Whether the session's kernel is the build that the finding was found on."""
     if finding.built is None:
         return finding.guest == session.guest()
     return finding.built.content == session.build().content
 
 
-def unlike_found(finding: Finding, session: Session) -> str:
-    """How the session's guest differs from the one on which the finding was found, in words; empty if it does not."""
+def guest_difference(finding: Finding, session: Session) -> str:
+    """Says how the session's guest differs from the finding's guest; empty if it does not."""
     if finding.guest == session.guest():
         return ""
     label = session.kernel.label
-    if not is_found_on(finding, session):
+    if not is_same_build(finding, session):
         build = f" ({finding.built.brief})" if finding.built else ", perhaps another build of it"
         return f"another kernel: it was found on {finding.kernel}{build}, and this is {label} ({session.build().brief})"
     if finding.kernel != label:

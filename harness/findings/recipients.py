@@ -1,4 +1,4 @@
-"""To whom a mail about a file system goes: what scripts/get_maintainer.pl of a kernel's source says."""
+"""Finds the recipients of a mail about a file system with scripts/get_maintainer.pl of a kernel's source."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ _TIMEOUT_S = 60
 
 
 def recipients(tree: Path, fstype: str) -> tuple[str, ...]:
-    """The maintainers and lists of a file system's type, each as a mail has it, from the kernel's source in `tree`.
+    """Returns the mail addresses of maintainers and lists of a file system, from the kernel's source in `tree`.
 
     Raises UsageError if `tree` is no such source, and InfrastructureError if the script fails.
     """
@@ -31,6 +31,6 @@ def recipients(tree: Path, fstype: str) -> tuple[str, ...]:
         raise InfrastructureError(f"--tree {tree}: {_SCRIPT} does not answer: {error}") from error
     lines = [one_line(line) for line in ran.stdout.decode(errors="backslashreplace").splitlines()]
     if ran.returncode or not any(lines):
-        said = one_line(ran.stderr.decode(errors="backslashreplace"))[-200:]
-        raise InfrastructureError(f"--tree {tree}: {_SCRIPT} -f {folder} fails: {said or 'it names nobody'}")
+        errors = one_line(ran.stderr.decode(errors="backslashreplace"))[-200:]
+        raise InfrastructureError(f"--tree {tree}: {_SCRIPT} -f {folder} fails: {errors or 'it names nobody'}")
     return tuple(filter(None, lines))

@@ -1,4 +1,4 @@
-"""Find the smallest workload that still breaks a judge: delta debugging over operations, then over their arguments.
+"""Finds the smallest workload that still breaks a judge: delta debugging over operations, then over their arguments.
 
 First operations are left out, many at a time and then one by one, beginning at the end (the complements of Zeller and
 Hildebrandt, *Simplifying and Isolating Failure-Inducing Input*, 2002). Operations that can no longer succeed are left
@@ -33,22 +33,22 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def minimal(workload: Workload, breaks: Breaks) -> Workload:
-    """A smaller workload for which `breaks` holds, and for whose reductions and simplifications it does not hold.
+    """Returns a workload for which `breaks` holds, but not for any of its reductions and simplifications.
 
-    `breaks` must hold for `workload`. It is asked once for each workload that can succeed. Each workload for which it
-    holds is smaller than the one before, and the last of these is the result.
+    `breaks` must hold for `workload`. It is called once for each workload that can succeed. Each workload for which it
+    holds is smaller than the one before, and the last one is the result.
     """
     known: dict[str, bool] = {}
 
-    def asked(candidate: Workload) -> bool:
+    def breaks_once(candidate: Workload) -> bool:
         text = candidate.to_text()
         if text not in known:
             known[text] = breaks(candidate)
         return known[text]
 
     while True:
-        smaller = _with_fewer_operations(workload, asked)
-        simpler = next(filter(asked, simplifications(smaller)), None)
+        smaller = _with_fewer_operations(workload, breaks_once)
+        simpler = next(filter(breaks_once, simplifications(smaller)), None)
         if simpler is None:
             return smaller
         workload = simpler
@@ -67,7 +67,7 @@ def _with_fewer_operations(workload: Workload, breaks: Breaks) -> Workload:
 
 
 def _without_runs(workload: Workload, size: int) -> Iterator[Workload]:
-    """The workload without one run of `size` operations. Runs are taken from the end first."""
+    """Yields the workload without each run of `size` operations, from the end to the beginning."""
     for end in range(len(workload.operations), 0, -size):
         dropped = range(max(0, end - size), end)
         candidate = possible(workload, [None if i in dropped else op for i, op in enumerate(workload.operations)])
@@ -167,6 +167,6 @@ def _paths(operation: Operation) -> list[str]:
 
 def _with_paths(operation: Operation, change: Callable[[str], str]) -> Operation:
     """The operation with each of `_paths` changed."""
-    given = {argument.field: str(value) for argument, value in operation.arguments if argument.kind in PATHS}
-    changed = {field: on_path(change, text) for field, text in given.items()}
+    texts = {argument.field: str(value) for argument, value in operation.arguments if argument.kind in PATHS}
+    changed = {field: on_path(change, text) for field, text in texts.items()}
     return replace(operation, **changed)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Replay a finding: recover its crash state again, or run its workload again if guests were lost while they ran it."""
+"""Replays a finding: recovers its crash state, or runs its workload if guests were lost while they ran it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from postcrash.store.records import Finding
 
 
 def replay(session: Session, finding: Finding, times: int, until: float | None = None) -> list[tuple[Verdict, str]]:
-    """What the finding's judge says each time, with its message. UNDECIDED if it cannot tell.
+    """Returns the verdict and the message of the finding's judge for each time.
 
     Raises HarnessError, also if the monotonic clock reaches `until`.
     """
@@ -60,7 +60,7 @@ def _run_once(session: Session, machine: Machine, source: Source, finding: Findi
 
 @contextmanager
 def judge_of(session: Session, machine: Machine, under: Source | None, finding: Finding) -> Iterator[Judge | None]:
-    """The judge that objected. None if the guest was lost."""
+    """Yields the judge that objected, or None if the guest was lost."""
     if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
         yield judge_again(machine, under, finding)
         return
@@ -70,7 +70,7 @@ def judge_of(session: Session, machine: Machine, under: Source | None, finding: 
 
 
 def recovered(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
-    """What the judge says of the finding's crash state when it is recovered once more. Raises HarnessError."""
+    """Recovers the finding's crash state once more and judges it. Raises HarnessError."""
     executed = machine.execute(source, finding.interval, finding.choices, finding.recovery)
     if executed.casualty is not None:
         return Verdict.UNDECIDED if judge else Verdict.VIOLATED, executed.casualty.what

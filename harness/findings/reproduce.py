@@ -1,4 +1,4 @@
-"""The shell script of a finding. It is tried in several forms to see which of them shows the finding first."""
+"""Makes the shell script of a finding, in several forms with different power cuts."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +20,7 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Reproducer:
-    """A script and how its runs ended: the exit code of each (None: it did not end), and what the last one printed."""
+    """A script, the exit codes of its runs (None: it did not end), and the output of the last run."""
 
     text: str
     cut: Cut
@@ -29,12 +29,12 @@ class Reproducer:
 
     @property
     def shown(self) -> int:
-        """In how many runs the violation showed."""
+        """The number of runs that showed the violation."""
         return sum(code == 1 for code in self.codes)
 
 
 def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Reproducer, ...]:
-    """The scripts that may show a finding of the store, simplest first. Raises NoCommandError if there can be none."""
+    """Returns scripts that may show a finding of the store, simplest first. Raises NoCommandError if there are none."""
     if finding.is_of_run:
         raise NoCommandError("guests were lost while they ran the workload")
     require_one_crash(finding)
@@ -45,24 +45,23 @@ def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Repr
 
 
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
-    """The scripts that may show the finding, simplest first. Raises NoCommandError if there can be none."""
+    """Returns the scripts that may show the finding, simplest first. Raises NoCommandError if there are none."""
     require_shell(finding)
     finding = finding_to_show(finding, target)
-    (history, observation), found = _seen(finding), symptom_of(finding)
+    (history, observation), sign = _history_and_observation(finding), symptom_of(finding)
     title = f"{finding.target}, {finding.checker}: {finding.message}"
     cuts: dict[Cut, None] = dict.fromkeys(
         [*_flakey(finding, history, observation), *_logged(finding, recording, interval)]
     )
     return tuple(
-        Reproducer(script(title, target, history.workload, list(history.trees), found, cut), cut) for cut in cuts
+        Reproducer(script(title, target, history.workload, list(history.trees), sign, cut), cut) for cut in cuts
     )
 
 
 def finding_to_show(finding: Finding, target: Target) -> Finding:
-    """The finding that a script shows for this one. It is this one, unless it was made by a comparison.
+    """Returns the finding that a script shows for this one: itself, unless it was made by a comparison.
 
-    Then it is the finding of a judge that compares nothing and objects to the same state, if a script can look for what
-    that judge says.
+    Then it is the finding of a judge that compares nothing and objects to the same state, if a script can show that.
     """
     for objection in objections(finding, target):
         objected = as_objected(finding, objection)
@@ -73,9 +72,9 @@ def finding_to_show(finding: Finding, target: Target) -> Finding:
 
 
 def finding_to_report(finding: Finding, smallest: Finding, target: Target) -> Finding:
-    """The finding of the smallest workload, unless only the state of `finding` breaks a rule: this tells more.
+    """Returns the finding of the smallest workload, or `finding` if only its state breaks a rule.
 
-    Minimizing a comparison's finding asks only whether the reference shows the state.
+    Minimizing a comparison's finding checks only whether the reference shows the state.
     """
     return finding if objections(finding, target) and not objections(smallest, target) else smallest
 
@@ -95,37 +94,37 @@ def require_shell(finding: Finding) -> None:
 
 
 def cut_for_fstests(finding: Finding, recording: Recording, interval: Interval) -> tuple[Cut, bool]:
-    """A power cut that a test of fstests can make, and whether it makes a state like the finding's.
+    """Returns a power cut that a test of fstests can make, and whether it makes a state like the finding's.
 
     The finding's state may have lost nothing that was in flight, or all of it. Anything between cannot be made; then
     the cut is the finding's own without the writes that it lost.
     """
-    history, observation = _seen(finding)
+    history, observation = _history_and_observation(finding)
     is_inside = finding.started > finding.returned
-    done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
+    flushes = _flushes(recording, crash_event(interval, finding.started, finding.returned))
     if not finding.lost:
-        logged = LogCut(finding.started, done, (), is_inside)
+        logged = LogCut(finding.started, flushes, (), is_inside)
         return next(_flakey(finding, history, observation), logged), True
     is_all = len(finding.lost) == len(interval.pieces) and not finding.torn
-    return LogCut(finding.started, done - 1 if is_all else done, (), is_inside), is_all
+    return LogCut(finding.started, flushes - 1 if is_all else flushes, (), is_inside), is_all
 
 
 def symptom_of(finding: Finding) -> Symptom:
-    """What a script looks for. Raises NoCommandError."""
-    history, observation = _seen(finding)
+    """Returns the symptom that a script checks. Raises NoCommandError."""
+    history, observation = _history_and_observation(finding)
     if finding.reference_name:
         return outcome_symptom(finding, history, observation)
     return symptom(finding.checker, history, observation, repaired=finding.is_repaired)
 
 
-def _seen(finding: Finding) -> tuple[History, Observation | None]:
+def _history_and_observation(finding: Finding) -> tuple[History, Observation | None]:
     workload = parse_workload(finding.workload_text, finding.workload_name)
     history = History(workload, finding.started, finding.returned)
     return history, None if finding.observation is None else Observation.from_wire(finding.observation)
 
 
 def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[FlakeyCut]:
-    """Power cuts between operations for which the judge objects to the finding's observation."""
+    """Yields power cuts between operations for which the judge objects to the finding's observation."""
     for count in dict.fromkeys([finding.started, finding.returned]):
         is_recorded = count >= len(history.workload.setup)
         if is_recorded and observation and _objects(finding, History(history.workload, count, count), observation):
@@ -140,10 +139,10 @@ def _objects(finding: Finding, history: History, observation: Observation) -> bo
 
 
 def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[LogCut]:
-    """Power cuts near the finding's own. There are several, because when a kernel flushes depends on the device."""
-    done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
+    """Yields power cuts near the finding's own, since the number of flushes depends on the device."""
+    own = _flushes(recording, crash_event(interval, finding.started, finding.returned))
     is_inside = finding.started > finding.returned
-    near = [done, done - 1, done + 1] if is_inside else [done]
+    near = [own, own - 1, own + 1] if is_inside else [own]
     near = [flushes for flushes in near if flushes >= -1]
     for flushes in near:
         yield LogCut(finding.started, flushes, (), is_inside)
@@ -154,14 +153,14 @@ def _logged(finding: Finding, recording: Recording, interval: Interval) -> Itera
 
 
 def _flushes(recording: Recording, before: int) -> int:
-    """The number of flushes done before the event `before`, since an operation last started or returned."""
-    done, waiting = 0, set()
+    """Counts the flushes completed before the event `before`, since an operation last started or returned."""
+    completed, pending = 0, set()
     for event in recording.events()[:before]:
         match event:
             case ("flush", ident) | ("write", ident, _, _, _, True):
-                waiting.add(ident)
-            case ("complete", ident) if ident in waiting:
-                done += 1
+                pending.add(ident)
+            case ("complete", ident) if ident in pending:
+                completed += 1
             case ("started", _) | ("returned", _, _):
-                done = 0
-    return done
+                completed = 0
+    return completed

@@ -1,4 +1,4 @@
-"""Run the scripts of a finding in guests, to see whether they show it: on its own kernel, and on others."""
+"""Runs the scripts of a finding in guests, on its own kernel and on others, to see whether they show it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class ScriptTrial:
-    """How the forms of a finding's script ended on one kernel.
+    """The results of the forms of a finding's script on one kernel.
 
     kernel      its label, and its name in the stock
-    reproducer  the first form that shows the violation, with how its runs ended; if none does, the first form
-    codes       how the first run of each form ended that was run, as `Reproducer.codes`
+    reproducer  the first form that shows the violation, with the results of its runs; the first form if none does
+    codes       exit codes of the first run of each form that was run, as `Reproducer.codes`
     """
 
     kernel: str
@@ -32,37 +32,37 @@ class ScriptTrial:
 
     @property
     def is_without(self) -> bool:
-        """Whether each form came to its end, and none shows the violation."""
+        """Whether every form ended, and none shows the violation."""
         return all(code == 0 for code in self.codes)
 
     @property
     def failed(self) -> int:
-        """How many forms did not come to an answer: something failed in them, or the guest was lost."""
+        """Number of forms without an answer, because something failed in them or the guest was lost."""
         return sum(code not in (0, 1) for code in self.codes)
 
 
-_LINES_TOLD = 3
-"""How many of the last lines that a script printed are told: which line of it failed, and the error before that."""
+_LAST_LINES_MAX = 3
+"""The most last lines of a script's output in a summary: which line of it failed, and the error before that."""
 
 
-def told_of_script(trial: ScriptTrial) -> str:
-    """What came of the script on the finding's kernel, in a sentence."""
-    tried, forms = trial.reproducer, len(trial.codes)
-    if tried.shown:
-        return f"This script was run on {trial.kernel} and shows it: {tried.shown} of {len(tried.codes)} times."
-    code = tried.codes[0]
+def script_summary(trial: ScriptTrial) -> str:
+    """Says in a sentence whether the script shows the finding on its kernel."""
+    script, forms = trial.reproducer, len(trial.codes)
+    if script.shown:
+        return f"This script was run on {trial.kernel} and shows it: {script.shown} of {len(script.codes)} times."
+    code = script.codes[0]
     ended = {0: "it shows another state", None: "the guest did not get to its end"}.get(code, f"exit code {code}")
     others = (
         "" if forms == 1 else ", and so was another form" if forms == 2 else f", and so were {forms - 1} other forms"
     )
-    last = [line.strip() for line in tried.printed.splitlines() if line.strip()][-_LINES_TOLD:]
+    last = [line.strip() for line in script.printed.splitlines() if line.strip()][-_LAST_LINES_MAX:]
     return f"This script was tried on {trial.kernel}{others}, and did not show it: {'; '.join([ended, *last])}."
 
 
-def told_of_others(own: ScriptTrial, others: Sequence[ScriptTrial]) -> Iterator[str]:
-    """What came of the script on other kernels, newest first: a line each, and which one is the last without it.
+def other_kernel_lines(own: ScriptTrial, others: Sequence[ScriptTrial]) -> Iterator[str]:
+    """Yields a line for each of the other kernels, newest first, and one for the last kernel without the violation.
 
-    If the script does not show the violation on the finding's `own` kernel, no kernel can be said to be without it.
+    No kernel counts as being without it if the script does not show it on the finding's `own` kernel.
     """
     for trial in others:
         forms = f"{len(trial.codes)} forms of the script, once each"
@@ -79,32 +79,32 @@ def told_of_others(own: ScriptTrial, others: Sequence[ScriptTrial]) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class ScriptForms:
-    """The forms of the script of `finding` on `target`, simplest first. Each run is told on standard error."""
+    """The forms of the script of `finding` on `target`, simplest first. Each run prints a line on standard error."""
 
     finding: Finding
     target: Target
     scripts: tuple[Reproducer, ...]
 
-    def tried_on(self, kernel: Kernel, name: str, times: int = 1) -> ScriptTrial:
-        """Run each form once until one shows the violation, and this one until it was run `times` times.
+    def run_on_kernel(self, kernel: Kernel, name: str, times: int = 1) -> ScriptTrial:
+        """Runs each form once until one shows the violation, and that one `times` times.
 
-        `name` is what people call the kernel. Raises InfrastructureError if no guest can be started here.
+        `name` is the kernel's name for messages. Raises InfrastructureError if no guest can be started here.
         """
         run = self._runner(kernel)
         codes: list[int | None] = []
-        first: Reproducer | None = None
+        simplest: Reproducer | None = None
         for number, form in enumerate(self.scripts, 1):
-            say(f"{name}: form {number} of {len(self.scripts)} of the script: {form.cut.said}")
-            tried = _with(form, run(form.text))
-            codes += tried.codes
-            if tried.shown:
-                return ScriptTrial(name, _again(tried, name, run, times), tuple(codes))
-            first = first or tried
-        assert first is not None, "there is at least one form"
-        return ScriptTrial(name, first, tuple(codes))
+            say(f"{name}: form {number} of {len(self.scripts)} of the script: {form.cut.description}")
+            script = _with_result(form, run(form.text))
+            codes += script.codes
+            if script.shown:
+                return ScriptTrial(name, _repeated(script, name, run, times), tuple(codes))
+            simplest = simplest or script
+        assert simplest is not None, "there is at least one form"
+        return ScriptTrial(name, simplest, tuple(codes))
 
-    def tried_on_others(self, own: Kernel) -> Iterator[ScriptTrial]:
-        """Trials on the other kernels of the stock, newest first. The user is told why one is left out."""
+    def run_on_other_kernels(self, own: Kernel) -> Iterator[ScriptTrial]:
+        """Yields trials on the other kernels of the stock, newest first. Prints why a kernel is left out."""
         own_content = content_digest(own.path)
         for stocked in reversed(Stock(cache_folder()).all()):
             if content_digest(stocked.path) == own_content:
@@ -114,7 +114,7 @@ class ScriptForms:
                 if why := why_unsuitable(kernel, self.target):
                     say(f"{stocked.name} is left out: {why}")
                 else:
-                    yield self.tried_on(kernel, f"{kernel.label} ({stocked.name})")
+                    yield self.run_on_kernel(kernel, f"{kernel.label} ({stocked.name})")
             except HarnessError as error:
                 say(f"{stocked.name} is left out: {error}")
 
@@ -125,12 +125,12 @@ class ScriptForms:
         return lambda text: run_script(kernel, root, self.target, text, sleeps_s)
 
 
-def _with(form: Reproducer, ran: ScriptResult) -> Reproducer:
-    return replace(form, codes=(*form.codes, ran.code), printed=ran.printed)
+def _with_result(form: Reproducer, result: ScriptResult) -> Reproducer:
+    return replace(form, codes=(*form.codes, result.code), printed=result.printed)
 
 
-def _again(shown: Reproducer, name: str, run: Callable[[str], ScriptResult], times: int) -> Reproducer:
+def _repeated(script: Reproducer, name: str, run: Callable[[str], ScriptResult], times: int) -> Reproducer:
     for number in range(2, times + 1):
         say(f"{name}: this form shows it; run {number} of {times}")
-        shown = _with(shown, run(shown.text))
-    return shown
+        script = _with_result(script, run(script.text))
+    return script

@@ -1,4 +1,4 @@
-"""What the judge of a finding expects, in prose."""
+"""The expectation of a finding's judge in prose."""
 
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.properties import PROPERTIES
@@ -6,7 +6,7 @@ from postcrash.store.records import Finding
 
 
 def statement_of(finding: Finding) -> str:
-    """One sentence."""
+    """Returns the expectation of the finding's judge in a sentence."""
     if finding.reference_name:
         return f"Every state that a crash leaves is one that it can leave on {finding.reference_name}, too."
     statements = {checker.name: checker.statement for checker in (*CHECKERS, *PRACTICE)}

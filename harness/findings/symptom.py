@@ -1,6 +1,6 @@
-"""The part of a recovered tree to which a judge objects, as commands of the shell.
+"""Expresses the part of a recovered tree to which a judge objects as shell commands.
 
-Names that make no difference are left out: the judge objects whatever instant of the workload they are taken from.
+Names are left out if the judge objects regardless of the instant from which their entries are taken.
 """
 
 import shlex
@@ -21,7 +21,7 @@ SPECIAL = {"fifo": "fifo", "socket": "socket", "char": "character special file",
 
 
 def symptom(checker: str, history: History, observation: Observation | None, *, repaired: bool = False) -> Symptom:
-    """What a script looks for to see the finding of `checker` in `observation`. NoCommandError if no script can.
+    """Returns what a script checks to see the finding of `checker` in `observation`. NoCommandError if it cannot.
 
     With `repaired`, the target's repair is run before the mount.
     """
@@ -40,7 +40,7 @@ def symptom(checker: str, history: History, observation: Observation | None, *, 
 
 
 def _in_shell(checker: str) -> InShell | NotInShell:
-    """How a script sees what the judge of that name objects to. Properties are about trees."""
+    """Returns how a script can check for the judge's objection. Properties are about trees."""
     if checker == LOST_GUEST_JUDGE:
         return NotInShell("recovery kills or hangs the kernel")
     try:
@@ -66,7 +66,7 @@ def _instants(history: History) -> tuple[Tree, ...]:
 
 
 def _needed(judge: Judge, history: History, found: Tree) -> list[str]:
-    """The names on which the judge's opinion depends."""
+    """Returns the names on which the judge's opinion depends."""
     paths = frozenset(found.paths()).union(*(tree.paths() for tree in _instants(history)))
     needed = sorted(paths - MADE_BY_MKFS - {ROOT_PATH})
     for path in list(needed):
@@ -78,7 +78,7 @@ def _needed(judge: Judge, history: History, found: Tree) -> list[str]:
 
 
 def _with(tree: Tree, found: Tree, paths: list[str]) -> Tree:
-    """`tree` with the found entries at `paths` and at the folders above them."""
+    """Returns `tree` with the found entries at `paths` and their parent directories."""
     changes: dict[str, Entry | None] = {}
     for path in paths:
         parts = path.split("/")
@@ -87,7 +87,7 @@ def _with(tree: Tree, found: Tree, paths: list[str]) -> Tree:
 
 
 def shell_tests(path: str, found: Tree, history: History) -> Iterator[str]:
-    """Commands of the shell. They all succeed in a directory that has the same entry at `path` as `found`."""
+    """Yields shell commands that all succeed in a directory with the same entry at `path` as `found`."""
     entry, name = found.get(path), quoted(path)
     if entry is None:
         yield f"[ ! -e {name} ] && [ ! -L {name} ]"
@@ -126,9 +126,9 @@ def _attribute(name: str, attribute: str, value: str | None) -> str:
 
 
 def _claim(path: str, found: Tree, history: History) -> Iterator[str]:
-    def said(tree: Tree) -> str:
+    def description(tree: Tree) -> str:
         return "; ".join(entry_lines(path, tree, history.workload))
 
-    after, done = said(history.trees[history.returned]), said(history.trees[history.started])
-    yield f"{path} after the operations: {after}" + (f"; or: {done}" if done != after else "")
-    yield f"{path} found: {said(found)}"
+    returned, started = description(history.trees[history.returned]), description(history.trees[history.started])
+    yield f"{path} after the operations: {returned}" + (f"; or: {started}" if started != returned else "")
+    yield f"{path} found: {description(found)}"

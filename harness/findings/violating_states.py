@@ -1,4 +1,4 @@
-"""How many crash states of a finding's workload break its judge, and how many recoveries this rests on."""
+"""Counts the crash states of a finding's workload that violate its judge, and the recoveries for this count."""
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import UsageError
@@ -16,7 +16,7 @@ TOO_MANY = "There are too many crash states to count those that show it."
 
 
 def violating_states(store: Store, finding: Finding) -> str:
-    """In sentences. Raises UsageError if a certificate does not fit the finding's recording."""
+    """Returns the count in sentences. Raises UsageError if a certificate does not fit the finding's recording."""
     runs = [run for run in certified_runs(store) if finding.id in run.findings]
     try:
         (judge,) = judges_named([finding.checker])
@@ -31,10 +31,10 @@ def violating_states(store: Store, finding: Finding) -> str:
         counted = violating(runs[-1].read_certificates(), known, workload, judge)
     except (ValueError, LookupError) as error:
         raise UsageError(f"a certificate of {finding.recording} does not fit it: {error}") from error
-    return TOO_MANY if counted is None else _told(counted, finding.checker)
+    return TOO_MANY if counted is None else _sentences(counted, finding.checker)
 
 
-def _told(counted: StateCount, judge: str) -> str:
+def _sentences(counted: StateCount, judge: str) -> str:
     broken, covered = count_text(counted.broken), count_text(counted.covered)
     recoveries = f"{counted.recoveries} {'recovery' if counted.recoveries == 1 else 'recoveries'}"
     return (

@@ -10,7 +10,7 @@ from postcrash.harness.examination.campaign import Progress, run_plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.harness.examination.session import Session
-from postcrash.harness.findings.flips import flipped
+from postcrash.harness.findings.flips import find_needed_writes
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
@@ -50,7 +50,7 @@ class FollowUp:
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding, failure.cause)})
             if self._has_time:
-                flipped(session, [session.store.finding(failure.finding)], self.note, self.until)
+                find_needed_writes(session, [session.store.finding(failure.finding)], self.note, self.until)
             if self.confirm and self._has_time and not finding.is_of_run:
                 recordings = self._recordings(planned, session, failure.cause, finding)
                 failure = failure.model_copy(update={"recordings": recordings})

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
-from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.hunt_result import NAMES_MAX, Group
 from postcrash.harness.hunting.losses import calls_to_blame, headline
@@ -125,7 +125,7 @@ def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSumm
     if minimize is not None:
         try:
             least = minimize(representative)
-            (summary.minimal,) = named([least.finding], store)
+            (summary.minimal,) = with_block_names([least.finding], store)
             summary.representative = replace(representative, minimal=summary.minimal.id)
             summary.note = "there was no time to try all smaller workloads" if least.is_cut_short else ""
         except OutOfTimeError as error:  # there is no time for naming either
@@ -134,5 +134,5 @@ def _summary(group: Group, store: Store, minimize: Minimize | None) -> GroupSumm
         except InfrastructureError as error:
             summary.note = str(error)
     if summary.minimal is None:
-        (summary.representative,) = named([representative], store)
+        (summary.representative,) = with_block_names([representative], store)
     return summary

@@ -9,6 +9,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.model import Workload
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
+from postcrash.recorders.events import FlushEvent, StartEvent, WriteEvent, ZeroEvent, recording_events
 
 REQUESTS_MAX = 8
 """The most requests of one operation that are compared."""
@@ -31,14 +32,14 @@ def _requests(recording: Recording, workload: Workload, block_kind: Callable[[by
     """For each operation and the one before it, the requests that came from its start to the start of the next one."""
     seen: dict[int, list[str]] = defaultdict(list)
     current = -1
-    for number, event in enumerate(recording.events()):
-        if event[0] == "started":
-            current = event[1]
-        elif event[0] == "write":
+    for number, event in enumerate(recording_events(recording)):
+        if isinstance(event, StartEvent):
+            current = event.operation
+        elif isinstance(event, WriteEvent):
             what = without_numbers(block_kind(recording.data(number)[:SECTOR_BYTES], workload))
-            seen[current].append(f"{what}{' FUA' * event[4]}{' PREFLUSH' * event[5]}")
-        elif event[0] in ("flush", "zero"):
-            seen[current].append(event[0])
+            seen[current].append(f"{what}{' FUA' * event.fua}{' PREFLUSH' * event.preflush}")
+        elif isinstance(event, FlushEvent | ZeroEvent):
+            seen[current].append(event.kind)
     words = ["", *(operation.word for operation in workload.operations)]
     return {
         f"{words[number]} {words[number + 1]}: {', '.join([what for what, _ in groupby(requests)][:REQUESTS_MAX])}"

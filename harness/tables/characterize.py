@@ -123,7 +123,7 @@ def _answer(question: Question, crew: Crew, store: Store, progress: Progress, *,
 def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
     """The cells of targets that `kernel` cannot run, each with the reason."""
     return [
-        Cell.not_asked(
+        Cell.without_runs(
             target.name, prop.name, reason=why, kernel=kernel, model=model, said=said_of(target, model, prop.name)
         )
         for target, why in targets.items()

@@ -1,13 +1,15 @@
-"""The fixture `crash_fs`: a test says what it runs, and how to judge what a crash leaves of it."""
+"""The fixture `crash_fs`: runs something on a file system and judges what crashes leave of it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.application_choice import application_of_commands, variants_of
 from postcrash.harness.auditing.audit import workload_of
+from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.function_judge import FunctionJudge
 from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
 from postcrash.harness.cli.programs.audit_report import require_programs_run
@@ -22,7 +24,7 @@ _FILE = "operations"
 
 
 class CrashFs:
-    """A file system on which a test runs one thing, and which is then crashed everywhere and judged.
+    """A file system on which a test runs operations or a program, and which is then crashed everywhere and judged.
 
     First call `operations` or `run`, then `check`.
     """
@@ -43,7 +45,7 @@ class CrashFs:
         """Run the operations of `text`, in the .ops language (docs/workloads.md)."""
         with failures(self._rig):
             try:
-                self._is_to_run(simulated(parse_workload(text, self._node.name, _FILE), _FILE))
+                self._set_workload(simulated(parse_workload(text, self._node.name, _FILE), _FILE))
             except WorkloadError as error:
                 raise UsageError(str(error)) from error
 
@@ -56,7 +58,7 @@ class CrashFs:
         with failures(self._rig):
             require_programs_run(self._rig.session)
             self._run = command
-            self._is_to_run(workload_of(_application(command, "true", set_up, self._node.path.parent)))
+            self._set_workload(workload_of(_application(command, "true", set_up, self._node.path.parent)))
 
     def check(self, check: Callable[[Path, Sequence[str]], object] | str | None = None) -> None:
         """Crash everywhere, recover each crash state, and have it judged. The test fails unless all is well.
@@ -81,7 +83,7 @@ class CrashFs:
             else:
                 self._check_by_function(self._workload, check)
 
-    def _is_to_run(self, workload: Workload) -> None:
+    def _set_workload(self, workload: Workload) -> None:
         if self._workload is not None:
             raise UsageError("a test runs one thing: call crash_fs.operations() or crash_fs.run() once")
         self._workload = workload
@@ -89,31 +91,18 @@ class CrashFs:
     def _check_by_command(self, workload: Workload, check: str) -> None:
         application = _application(self._run, check, "", self._node.path.parent)
         with ApplicationJudge(application, self._rig.how.budget.seconds) as judge:
-            judge_folders(
-                self._rig,
-                self._case,
-                workload=workload,
-                judge=judge,
-                about={ABOUT: about(application)},
-                node=self._node,
-                again="",
-            )
+            self._judge_folders(workload, judge, {ABOUT: about(application)}, again="")
 
     def _check_by_function(self, workload: Workload, check: Callable[[Path, Sequence[str]], object]) -> None:
         judge = FunctionJudge(check, (Exception, pytest.fail.Exception), self._rig.how.budget.seconds)
         test = self._node.nodeid
-        judge_folders(
-            self._rig,
-            self._case,
-            workload=workload,
-            judge=judge,
-            about={TEST: test},
-            node=self._node,
-            again=test_command(test),
-        )
+        self._judge_folders(workload, judge, {TEST: test}, again=test_command(test))
+
+    def _judge_folders(self, workload: Workload, judge: FolderJudge, about: dict[str, Any], again: str) -> None:
+        judge_folders(self._rig, self._case, workload=workload, judge=judge, about=about, node=self._node, again=again)
 
 
 def _application(run: str, check: str, set_up: str, folder: Path) -> Application:
-    """The application of these commands, which see `folder` and can call it `{here}`. Raises UsageError."""
+    """Makes an application of these commands, which see `folder` and can call it `{here}`. Raises UsageError."""
     (application,) = variants_of(application_of_commands(run, check, set_up, folder), {}, every=False)
     return application

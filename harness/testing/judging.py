@@ -1,4 +1,4 @@
-"""Judge a workload, and have the test pass, fail or be skipped by what comes out."""
+"""Judges a workload and passes, fails or skips the test accordingly."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,18 +23,18 @@ from postcrash.model import Verdict, Workload
 
 
 def judge_operations(
-    rig: Rig, case: Case, workload: Workload, node: pytest.Item, *, is_asked_of_all: bool = False
+    rig: Rig, case: Case, workload: Workload, node: pytest.Item, *, skip_untested: bool = False
 ) -> None:
-    """Have the property of `case`, or all that is expected, judge every crash state of `workload`.
+    """Judges every crash state of `workload` by the property of `case`, or by everything that is expected.
 
-    The test fails unless it holds. If the property is not put to the test, the test fails too; but if it was asked of
-    all workload files alike, it is skipped. Raises HarnessError.
+    The test fails unless the verdict is HOLDS. If the property is not put to the test, the test fails, too, or is
+    skipped with `skip_untested`. Raises HarnessError.
     """
     with opened(rig.session, rig.expected, case.target, rig.how) as expected:
         plan = plan_check(rig.session, case.target, workload, _judges(rig, case, expected), rig.how)
         result = _examined(rig, plan)
         if reason := _why_untested(case, plan, result):
-            (pytest.skip if is_asked_of_all else fail)(reason)
+            (pytest.skip if skip_untested else fail)(reason)
         _decide(rig, plan, result, expected, node)
 
 
@@ -47,9 +47,9 @@ def judge_folders(
     node: pytest.Item,
     again: str,
 ) -> None:
-    """Have `judge` look at every folder that `workload` can leave, on a disk that completes at once and one that waits.
+    """Judges every folder that `workload` can leave, on a disk that completes at once and on one that delays.
 
-    The test fails unless the check accepts all of them, and if the check cannot fail. Raises HarnessError.
+    The test fails unless the check accepts all of them, and also if the check cannot fail. Raises HarnessError.
     """
     for held in rig.how.disks(one=False):
         how = replace(rig.how, held=held)
@@ -68,9 +68,9 @@ def _judges(rig: Rig, case: Case, expected: Expectation) -> tuple[Judge, ...]:
 
 
 def _examined(rig: Rig, plan: Plan, *, fresh: bool = False) -> Examination:
-    """The result. The test is skipped if the file system lacks an operation, on both kernels if two are compared.
+    """Examines the plan. Skips the test if the file system lacks an operation, on both kernels if two are compared.
 
-    It lacks none that ran in any test. Raises UsageError.
+    Raises UsageError if an operation fails that has succeeded in another test.
     """
     support = rig.support[plan.target.name]
     try:
@@ -84,9 +84,9 @@ def _examined(rig: Rig, plan: Plan, *, fresh: bool = False) -> Examination:
         if support.has(error.variant):
             raise UsageError(f"{error}, but {WORKS_ELSEWHERE}") from error
         pytest.skip(f"{plan.target.name} on {plan.kernel} does not support {error.operation}: {error}")
-    known = support.contradictions
+    contradictions = support.contradictions
     support.ran(plan.workload)
-    for word, *_ in support.contradictions - known:
+    for word, *_ in support.contradictions - contradictions:
         raise UsageError(f"{word} works here on {plan.target.name}, but a test was skipped because it failed there")
     return result
 
@@ -96,9 +96,9 @@ def _why_untested(case: Case, plan: Plan, result: Examination) -> str:
     never = why_never(case.prop.name, plan.how.model) if case.prop is not None else ""
     if tested and not (never and result.verdict is Verdict.HOLDS):
         return ""
-    asked = ", ".join(judge.name for judge in plan.judges)
+    judges = ", ".join(judge.name for judge in plan.judges)
     reason = never or "its premise is true in no crash state of this workload"
-    return f"NOT PUT TO THE TEST: {asked} on {place(plan)}: {reason}"
+    return f"NOT PUT TO THE TEST: {judges} on {place(plan)}: {reason}"
 
 
 def _decide(
@@ -107,5 +107,5 @@ def _decide(
     if result.verdict is Verdict.HOLDS:
         node.add_report_section("call", "postcrash", verdict_line(plan, result))
         return
-    said = objections(plan, result, expected)
-    fail("\n\n".join([said, *(story(rig, finding, again) for finding in result.findings[:1])]))
+    stories = [story(rig, finding, again) for finding in result.findings[:1]]
+    fail("\n\n".join([objections(plan, result, expected), *stories]))

@@ -1,4 +1,4 @@
-"""What a test says: what holds and in how many crash states, what is violated and by what, or why nobody can tell."""
+"""Messages of tests: the verdict with its counts, objections, and the story of a violation."""
 
 import io
 import shlex
@@ -13,8 +13,8 @@ from postcrash.harness.examination.coverage import states_text
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.minimize import MINIMIZING_SECONDS, minimized_on
-from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.testing.rig import Rig, Silence
 from postcrash.model import Verdict, parse_workload
@@ -31,33 +31,33 @@ def place(plan: Plan) -> str:
 
 
 def verdict_line(plan: Plan, result: Examination) -> str:
-    """What a verdict rests on, in a line."""
+    """Returns the verdict with its counts in a line."""
     counts = f"{result.recoveries} recoveries, {result.outcomes} outcomes"
     return f"{result.verdict.name} on {place(plan)}: {states_text(result)}, {counts}"
 
 
 def objections(plan: Plan, result: Examination, expected: Expectation) -> str:
-    """The verdict, the objections of every judge that was not satisfied, and what the verdict means for promises."""
+    """Returns the verdict, the objections of all judges, and what the verdict means for promises."""
     lines = [verdict_line(plan, result)]
     for name, ruling in result.rulings.items():
         if ruling.verdict is not Verdict.HOLDS:
             is_ours = name != folder_judge.NAME
             meaning = expected.standing(plan.target, plan.how.model, name, ruling.verdict) if is_ours else ""
-            said = f" ({meaning})" if meaning else ""
-            lines.append(visible(f"{ruling.verdict.symbol} {name}{said}: {ruling.reason}"))
+            meaning = f" ({meaning})" if meaning else ""
+            lines.append(visible(f"{ruling.verdict.symbol} {name}{meaning}: {ruling.reason}"))
     lines += [f"note: {visible(note)}" for note in result.notes]
     return "\n".join(lines)
 
 
 def story(rig: Rig, finding: Finding, again: str = "") -> str:
-    """A finding of the smallest workload: its operations, what the crash lost, and what shows it again.
+    """Describes the finding of the smallest workload: its operations, its lost writes, and how to replay it.
 
-    `again` is the command that shows it again, if it is not `postcrash repro`.
+    `again` is the command that replays it, if it is not `postcrash repro`.
     """
-    shown, said = _smallest(rig, finding)
-    (shown,) = named([shown], rig.session.store)
+    shown, title = _smallest(rig, finding)
+    (shown,) = with_block_names([shown], rig.session.store)
     workload = parse_workload(shown.workload_text, shown.workload_name).without_tail()
-    parts = [f"{said}:\n{textwrap.indent(workload.to_text(), '    ').rstrip()}"]
+    parts = [f"{title}:\n{textwrap.indent(workload.to_text(), '    ').rstrip()}"]
     if shown.explanation is not None:
         text = io.StringIO()
         render_text(shown.explanation, Console(file=text, width=_WIDTH))
@@ -71,7 +71,7 @@ def _command(rig: Rig, name: str, finding: Finding) -> str:
 
 
 def _smallest(rig: Rig, finding: Finding) -> tuple[Finding, str]:
-    """The finding of the smallest workload, and what it is. A check of the user's is about one workload only."""
+    """Returns the finding of the smallest workload and a title. With the user's own check nothing is minimized."""
     if finding.checker == folder_judge.NAME:
         return finding, "the workload"
     try:

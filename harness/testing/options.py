@@ -21,7 +21,7 @@ _HELP = {
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. Names are not checked yet. Paths are absolute; those of markers are relative to `folder`."""
+    """The options of a run. Names are not checked. Paths are absolute; those of markers are relative to `folder`."""
 
     targets: tuple[str, ...]
     kernel: str | None
@@ -33,17 +33,17 @@ class Options:
 
     @classmethod
     def of(cls, config: pytest.Config) -> "Options":
-        """The options of this run: of the command line, or else of the configuration file."""
+        """Reads the options of this run from the command line, or else from the configuration file."""
         kernel, expect, properties, budget = (
-            _given(config, name)[0] for name in ("kernel", "expect", "properties", "budget")
+            _value(config, name)[0] for name in ("kernel", "expect", "properties", "budget")
         )
-        targets, here = _given(config, "target")
-        store, place = _given(config, "store")
+        targets, targets_folder = _value(config, "target")
+        store, store_folder = _value(config, "store")
         return cls(
-            targets=split_targets(targets or _DEFAULT_TARGET, here),
+            targets=split_targets(targets or _DEFAULT_TARGET, targets_folder),
             kernel=kernel or None,
             expect=expect or "documents",
-            store=place / (store or _STORE),
+            store=store_folder / (store or _STORE),
             properties=properties,
             budget=budget or _BUDGET,
             folder=config.rootpath,
@@ -51,9 +51,9 @@ class Options:
 
 
 def split_targets(names: str, folder: Path) -> tuple[str, ...]:
-    """Names with commas between them, each once. Paths of TOML files are relative to `folder`."""
-    each = dict.fromkeys(name.strip() for name in names.split(","))
-    return tuple(str(folder / name) if name.endswith(".toml") else name for name in each)
+    """Splits names at commas, without duplicates. Paths of TOML files are relative to `folder`."""
+    unique = dict.fromkeys(name.strip() for name in names.split(","))
+    return tuple(str(folder / name) if name.endswith(".toml") else name for name in unique)
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -69,8 +69,8 @@ def _key(name: str) -> str:
     return f"postcrash_{name}"
 
 
-def _given(config: pytest.Config, name: str) -> tuple[str, Path]:
-    """An option's value, or an empty text, and the folder to which a path in it is relative."""
-    if given := config.getoption(_key(name)):
-        return str(given), config.invocation_params.dir
+def _value(config: pytest.Config, name: str) -> tuple[str, Path]:
+    """Returns an option's value, or an empty text, and the folder to which a path in it is relative."""
+    if value := config.getoption(_key(name)):
+        return str(value), config.invocation_params.dir
     return str(config.getini(_key(name))), config.rootpath

@@ -1,4 +1,4 @@
-"""The plugin of pytest. Without `--postcrash` it imports next to nothing of postcrash: pytest loads it in every run."""
+"""The pytest plugin. Without `--postcrash` it imports almost nothing, since pytest loads it in every run."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With `--postcrash`, look at all names now, so that a wrong one gives an error of one line."""
+    """With `--postcrash`, checks all names early, so that a wrong one gives an error of one line."""
     config.addinivalue_line("markers", _MARKER_HELP)
     if config.getoption("postcrash"):
         from postcrash.harness.testing.rig import Rig
@@ -65,10 +65,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _cases(rig: "Rig", marker: pytest.Mark | None) -> "list[Case]":
-    given = {} if marker is None else marker.kwargs
-    if marker is not None and (marker.args or not given.keys() <= {"target", "property"}):
+    options = {} if marker is None else marker.kwargs
+    if marker is not None and (marker.args or not options.keys() <= {"target", "property"}):
         raise pytest.UsageError(f"a marker is written {_MARKER_HELP.partition(':')[0]}")
-    return rig.cases(str(given.get("target", "")), str(given.get("property", "")))
+    return rig.cases(str(options.get("target", "")), str(options.get("property", "")))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,4 +1,4 @@
-"""What all tests of one process share: what was asked for, the store, and one machine."""
+"""Shared state of all tests of a process: options, store, and one machine."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,18 +32,18 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of the tests that are made of one test: on a target, and by a property if one was asked for."""
+    """One of the parametrized cases of a test: a target, and a property if one is requested."""
 
     target: Target
     prop: Property | None = None
 
     def __str__(self) -> str:
-        """As the name of the test has it."""
+        """The case in the name of the test."""
         return self.target.name if self.prop is None else f"{self.target.name}-{self.prop.name}"
 
 
 class Silence:
-    """Progress that is not shown: pytest shows its own."""
+    """Progress that is not shown, since pytest shows its own."""
 
     def recoveries(self, count: int) -> None:
         """See `campaign.Progress`."""
@@ -53,7 +53,7 @@ class Silence:
 
 
 class Rig:
-    """The session, what was asked for, and the machine, which starts when it is needed. Close it in the end.
+    """The session, the options, and the machine, which is started when it is needed. Close it in the end.
 
     Raises pytest.UsageError for a name that is not known.
     """
@@ -62,7 +62,7 @@ class Rig:
         allow_large_numbers()  # counts of crash states are exact
         self.options = options
         self.support: defaultdict[str, Support] = defaultdict(Support)
-        """What each target has and lacks, as far as the tests have shown."""
+        """Operations that each target supports or not, as far as the tests have shown."""
         self._machine: Spare | None = None
         self.session = Session(options.store, kernel_name=options.kernel, explainer=explanation)
         with _usage_errors():
@@ -79,7 +79,7 @@ class Rig:
         return settings_for_recorders(self.session.settings, [self.how.recorder])
 
     def cases(self, targets: str, properties: str) -> list[Case]:
-        """The cases of a test of Python: for the targets and properties that it names, or the targets asked for."""
+        """Returns the cases of a Python test: its own targets and properties, or the targets of the options."""
         with _usage_errors():
             chosen = self._named_targets(split_targets(targets, self.options.folder)) if targets else self._targets
             return _cases(chosen, _properties(properties))
@@ -90,9 +90,9 @@ class Rig:
         return _cases(self._targets, self._properties)
 
     def examine(self, plan: Plan, *, fresh: bool = False) -> Examination:
-        """Examine the plan, or take its result from the store unless it is to be `fresh`. Raises HarnessError.
+        """Examines the plan, or reads its result from the store unless `fresh`. Raises HarnessError.
 
-        If the crash disk ends meanwhile, a new one tries once more.
+        If the crash disk ends, it is tried once more with a new one.
         """
         machine = self._machine = self._machine or Spare(self.settings)
         try:
@@ -112,7 +112,7 @@ class Rig:
 
 @contextmanager
 def failures(rig: Rig) -> Iterator[None]:
-    """Errors of postcrash are failures with one line, as on its command line."""
+    """Turns errors of postcrash into test failures of one line."""
     try:
         yield
     except HarnessError as error:
@@ -123,7 +123,7 @@ def failures(rig: Rig) -> Iterator[None]:
 
 
 def fail(text: str) -> NoReturn:
-    """Fail the test with this text alone."""
+    """Fails the test with this text alone."""
     raise pytest.fail.Exception(text, pytrace=False) from None
 
 

@@ -42,7 +42,7 @@ class _Write(NamedTuple):
 
 
 def describe(data: bytes, workload: Workload) -> str:
-    """Describe `data`, written by one request while `workload` ran, for example "`append a 4096` (bytes 0 to 4096)".
+    """Describes `data`, written by one request while `workload` ran, for example "`append a 4096` (bytes 0 to 4096)".
 
     Offsets are offsets in the file. The end is not included. Raises `SimulationError` if the workload cannot succeed.
     """
@@ -54,20 +54,20 @@ def describe(data: bytes, workload: Workload) -> str:
             parts += _counted([str(name) for name in group])
         else:
             runs = _joined(run for block in group if not isinstance(block, str) for run in block)
-            parts += [_shown(run, workload) for run in runs]
+            parts += [_description(run, workload) for run in runs]
     more = [f"{len(parts) - PARTS_MAX} more"] if len(parts) > PARTS_MAX else []
     return ", ".join([*parts[:PARTS_MAX], *more])
 
 
 def written_by(data: bytes, workload: Workload) -> set[int]:
-    """The operations (from 0) whose bytes are in `data`. Raises `SimulationError` if the workload cannot succeed."""
+    """Returns the operations (from 0) with bytes in `data`. Raises `SimulationError` if the workload cannot succeed."""
     blocks = (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
     return {run.operation for block in blocks for run in _workload_runs(block, workload)} - {_ZEROS}
 
 
 def _counted(names: list[str]) -> Iterator[str]:
-    kept = [name for i, name in enumerate(names) if not (name == METADATA and _is_in_structure(names, i))]
-    for name, same in groupby(kept):
+    shown = [name for i, name in enumerate(names) if not (name == METADATA and _is_in_structure(names, i))]
+    for name, same in groupby(shown):
         count = len(list(same))
         yield f"{name} ({count} blocks)" if count > 1 else name
 
@@ -77,7 +77,7 @@ def _is_in_structure(names: list[str], position: int) -> bool:
     return continues(next(before, METADATA))
 
 
-def _shown(run: _Run, workload: Workload) -> str:
+def _description(run: _Run, workload: Workload) -> str:
     if run.operation == _ZEROS:
         return "zeros"
     return f"`{workload.operations[run.operation]}` (bytes {run.start} to {run.end})"
@@ -98,7 +98,7 @@ def _joined(runs: Iterable[_Run]) -> list[_Run]:
 
 
 def _workload_runs(block: bytes, workload: Workload) -> list[_Run]:
-    """The runs that make up `block`. Empty if the block has anything else."""
+    """Returns the runs that make up `block`, or none if it has other bytes."""
     if not any(block):
         return [_Run(_ZEROS, 0, len(block))]
     offsets = _offsets(workload)
@@ -117,16 +117,16 @@ def _differences(word: bytes) -> bytes:
 
 
 def _decoded(block: bytes, offset: int, workload: Workload) -> list[_Run]:
-    """`block` decoded as bytes at `offset` of a file. Empty if a byte is neither zero nor of a write to that place."""
+    """Decodes `block` as bytes at `offset` of a file. Empty if a byte is neither zero nor of a write to that place."""
     sources: list[int | None] = [None if byte else _ZEROS for byte in block]
     for write in _writes(workload):
         start, end = max(write.start, offset), min(write.end, offset + len(block))
         expected = pattern(write.tag, start, end - start) if start < end else b""
-        first = start - offset
-        if expected and block[first : first + len(expected)] == expected:
-            sources[first : first + len(expected)] = [write.operation] * len(expected)
+        position = start - offset
+        if expected and block[position : position + len(expected)] == expected:
+            sources[position : position + len(expected)] = [write.operation] * len(expected)
             continue
-        for i, byte in enumerate(expected, first):
+        for i, byte in enumerate(expected, position):
             if block[i] == byte:
                 sources[i] = write.operation
     runs: list[_Run] = []

@@ -1,9 +1,9 @@
-"""Names written blocks with the file system's own tools: which structure, of which file, of which transaction.
+"""Names written blocks with the file system's own tools: their structure, file and transaction.
 
-The tools read a copy of the disk, and nothing is mounted. They are asked twice. The first time the disk is as it was
-just before the crash, with nothing lost: the journal, the log trees and the superblocks are those of that moment. The
-second time it is the disk at the recording's end, with the files for which the writes were made. A block that was
-written again in between is only named if its place alone decides, as with an inode table.
+The tools read a copy of the disk, which is not mounted. They run twice. The first time the disk is as it was just
+before the crash, with nothing lost: journal, log trees and superblocks are those of that moment. The second time it is
+the disk at the end of the recording, with the files for which the writes were made. A block that was written again in
+between is named only if its place alone determines the name, as in an inode table.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from postcrash.reports.explanation.programs import ToolError
 
 
 class WriteNames(NamedTuple):
-    """Names of writes in the order of the question, "" if no tool can tell, and why no tool could be asked."""
+    """Names of writes in their order ("" if unknown), the tool, and why it could not be used."""
 
     names: tuple[str, ...]
     tool: str = ""
@@ -26,7 +26,7 @@ class WriteNames(NamedTuple):
 
 
 Namer = Callable[[DiskImage, Sequence[DiskWrite]], list[list[BlockPart | None]]]
-"""Gives the parts of each write, with None for unknown blocks. Takes the disk to the recording's end."""
+"""Returns the parts of each write, with None for unknown blocks. Moves the disk to the end of the recording."""
 
 _NAMERS: dict[str, tuple[str, Namer]] = {
     **dict.fromkeys(("ext2", "ext3", "ext4"), ("debugfs", names_ext.names)),
@@ -38,9 +38,9 @@ _NAMERS: dict[str, tuple[str, Namer]] = {
 def block_names(
     fstype: str, recording: Recording, base_path: str | PathLike[str], crash: int, written: Sequence[DiskWrite]
 ) -> WriteNames:
-    """The names of `written`, of a recording on the file system `fstype` with the crash before event `crash`.
+    """Returns the names of `written`, of a recording on the file system `fstype` with the crash before event `crash`.
 
-    There are no names and no tool for a file system for which no tool is known.
+    File systems without a known tool have no names.
     """
     if fstype not in _NAMERS:
         return WriteNames(("",) * len(written))
@@ -65,12 +65,12 @@ def _joined(parts: Iterable[BlockPart | None]) -> str:
             joined.append(part)
     if not joined:
         return ""
-    shown = [_shown(part) for part in joined[:PARTS_MAX]]
+    shown = [_description(part) for part in joined[:PARTS_MAX]]
     more = len(joined) - len(shown)
     shown += [f"{more} more"] if more else []
     shown += [f"{unknown} without a name"] if unknown else []
     return "; ".join(shown)
 
 
-def _shown(part: BlockPart) -> str:
+def _description(part: BlockPart) -> str:
     return part.label if part.start is None else f"{part.label}, bytes {part.start} to {part.end}"

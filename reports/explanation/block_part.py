@@ -1,4 +1,4 @@
-"""The question to the file systems' tools, and their answer."""
+"""Writes whose blocks file system tools name, and the named parts."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,14 @@ PARTS_MAX = 4
 
 
 class DiskWrite(NamedTuple):
-    """What one write put where: the byte on the disk, and the data."""
+    """A write: the byte on the disk where it starts, and its data."""
 
     start: int
     data: bytes
 
 
 class BlockPart(NamedTuple):
-    """A run of a write's blocks: what it is and, for a file's data, which bytes of the file."""
+    """A run of a write's blocks: its name and, for a file's data, the bytes of the file."""
 
     label: str
     start: int | None = None

@@ -95,7 +95,7 @@ _PROBES: tuple[_Probe, ...] = (_jbd2, _ext, _btrfs, _xfs)
 
 
 def structure(block: bytes) -> str:
-    """What `block` (at least one sector) is: a known structure, or `METADATA`."""
+    """Returns the known structure in `block` (at least one sector), or `METADATA`."""
     return next((name for probe in _PROBES if (name := probe(block))), METADATA)
 
 

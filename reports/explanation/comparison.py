@@ -1,7 +1,7 @@
 """Compares what was found after a crash with what the workload's operations leave, path by path and in words.
 
-If a finding is about a difference from a reference, such as another kernel, the reference's nearest outcome stands
-there too. Then a path differs if it is not as the reference shows it.
+If a finding is about a difference from a reference, such as another kernel, the reference's nearest outcome is
+shown, too. Then a path differs if it is not as in the reference.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ LINES_MAX = 10
 """How many lines one side may have about one path."""
 NAMES_MAX = 4
 VERSIONS_MAX = 4
-"""How many of the contents that some bytes can have are told."""
+"""The most alternative contents of the same bytes that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The trees that are compared. `reference` is None if there is no other side."""
+    """The trees that are compared. `reference` is None if there is no reference."""
 
     workload: Workload
     found: Tree
@@ -40,7 +40,7 @@ class _Sides:
 
 
 def compare(history: History, found: Tree, reference: Tree | None = None) -> tuple[tuple[PathComparison, ...], int]:
-    """All paths of any side, and how many had to be left out. Paths without a difference are left out first.
+    """Compares all paths of any tree, and returns how many are left out: those without a difference first.
 
     `reference` is what the reference shows, if `found` was compared with one. Raises `SimulationError` if the workload
     cannot succeed.
@@ -58,40 +58,45 @@ def compare(history: History, found: Tree, reference: Tree | None = None) -> tup
 
 def _compared(path: str, sides: _Sides) -> PathComparison:
     trees = (sides.found, sides.after, sides.in_progress)
-    found, allowed, done = (entry_lines(path, tree, sides.workload) for tree in trees)
-    differs, theirs = found not in (allowed, done), tuple[str, ...]()
+    found, allowed, in_progress = (entry_lines(path, tree, sides.workload) for tree in trees)
+    differs, reference = found not in (allowed, in_progress), tuple[str, ...]()
     if sides.reference is not None:
-        more, more_theirs = _unlike(sides.found.get(path), sides.reference.get(path))
-        theirs = (*entry_lines(path, sides.reference, sides.workload), *more_theirs)
-        found = (*found, *more)
-        differs = _is_unlike(path, sides.found, sides.reference)
-    shown = (_cut(found), _cut(allowed), _cut(done) if done != allowed else ())
-    return PathComparison(path, *shown, differs, _cut(theirs))
+        more_found, more_reference = _more_lines(sides.found.get(path), sides.reference.get(path))
+        reference = (*entry_lines(path, sides.reference, sides.workload), *more_reference)
+        found = (*found, *more_found)
+        differs = _differs(path, sides.found, sides.reference)
+    return PathComparison(
+        path,
+        found=_cut(found),
+        allowed=_cut(allowed),
+        in_progress=_cut(in_progress) if in_progress != allowed else (),
+        differs=differs,
+        reference=_cut(reference),
+    )
 
 
-def _is_unlike(path: str, found: Tree, reference: Tree) -> bool:
-    """Whether the path is not as the reference shows it, in any version of contents that its recovery left open."""
-    mine, theirs = found.get(path), reference.get(path)
-    if mine is None or theirs is None:
-        return mine is not theirs
-    if found.names(mine.inode) != reference.names(theirs.inode):
+def _differs(path: str, found: Tree, reference: Tree) -> bool:
+    """Whether the path differs from the reference, in any version of contents that recovery left open."""
+    entry, expected = found.get(path), reference.get(path)
+    if entry is None or expected is None:
+        return entry is not expected
+    if found.names(entry.inode) != reference.names(expected.inode):
         return True
     fields = ("type", "error", "mode", "nlink", "size", "target", "xattrs")
-    is_alike = all(getattr(mine, field) == getattr(theirs, field) for field in fields)
-    return not is_alike or strange_part(mine, theirs) is not None
+    is_alike = all(getattr(entry, field) == getattr(expected, field) for field in fields)
+    return not is_alike or strange_part(entry, expected) is not None
 
 
-def _unlike(mine: Entry | None, theirs: Entry | None) -> tuple[list[str], list[str]]:
-    """For both, what else is told of a path, because only a comparison with a reference asks for it."""
-    if mine is None or theirs is None or mine.error or theirs.error:
+def _more_lines(found: Entry | None, reference: Entry | None) -> tuple[list[str], list[str]]:
+    """Returns for both the properties that are shown only if a reference has other ones."""
+    if found is None or reference is None or found.error or reference.error:
         return [], []
-    told: tuple[list[str], list[str]] = [], []
-    for entry, lines in zip((mine, theirs), told, strict=True):
-        if mine.mode != theirs.mode:
-            lines.append(f"mode {entry.mode:o}")
-        if mine.nlink != theirs.nlink and entry.type == "dir":
-            lines.append(f"{entry.nlink} links")
-    return told
+    modes = [[f"mode {entry.mode:o}"] * (found.mode != reference.mode) for entry in (found, reference)]
+    links = [
+        [f"{entry.nlink} links"] * (found.nlink != reference.nlink and entry.type == "dir")
+        for entry in (found, reference)
+    ]
+    return modes[0] + links[0], modes[1] + links[1]
 
 
 def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,16 +105,16 @@ def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def entry_lines(path: str, tree: Tree, workload: Workload) -> tuple[str, ...]:
-    """What is at `path` in `tree`, in words."""
+    """Describes what is at `path` in `tree`."""
     entry = tree.get(path)
     if entry is None:
         return ("not there",)
     if entry.error:
         return (f"{entry.type}, cannot be read: {error_name(entry.error)}",)
-    return (*_nature(entry, tree), *_contents(entry, workload), *_attributes(entry))
+    return (*_type(entry, tree), *_contents(entry, workload), *_attributes(entry))
 
 
-def _nature(entry: Entry, tree: Tree) -> Iterable[str]:
+def _type(entry: Entry, tree: Tree) -> Iterable[str]:
     if entry.type == "dir":
         return ["directory"]
     kinds = {
@@ -131,11 +136,11 @@ def _contents(entry: Entry, workload: Workload) -> Iterable[str]:
 
 
 def _sources(workload: Workload, part: Segment | UndecidedBytes) -> str:
-    """Where bytes are from. Of bytes that one recovery left open, each content that they can have."""
+    """Says where bytes come from. If recovery left them open, all their possible sources are listed."""
     versions = part.versions if isinstance(part, UndecidedBytes) else ((part,),)
-    told = dict.fromkeys(" and ".join(_source(workload, run.source) for run in version) for version in versions)
-    more = [f"{len(told) - VERSIONS_MAX} others"] * (len(told) > VERSIONS_MAX)
-    return ", or ".join([*list(told)[:VERSIONS_MAX], *more])
+    sources = dict.fromkeys(" and ".join(_source(workload, run.source) for run in version) for version in versions)
+    more = [f"{len(sources) - VERSIONS_MAX} others"] * (len(sources) > VERSIONS_MAX)
+    return ", or ".join([*list(sources)[:VERSIONS_MAX], *more])
 
 
 def _source(workload: Workload, source: str) -> str:

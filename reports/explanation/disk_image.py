@@ -1,4 +1,4 @@
-"""The disk of a recording as a file, for programs that read file systems."""
+"""The disk of a recording as a file, for tools that read file systems."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ class ImageTooLargeError(RuntimeError):
 class DiskImage:
     """A copy of the base image with the writes of a recording, all kept. The end of the `with` statement removes it.
 
-    First it has the writes submitted before the event `until`. `finish` adds the others.
+    At first it has the writes submitted before the event `until`. `finish` adds the others.
     """
 
     def __init__(self, recording: Recording, base_path: str | PathLike[str], until: int) -> None:
@@ -52,11 +52,11 @@ class DiskImage:
         self._folder.cleanup()
 
     def finish(self) -> None:
-        """Go on to the end of the recording."""
+        """Adds the writes up to the end of the recording."""
         self._apply(len(self._events))
 
     def read(self, start: int, length: int) -> bytes:
-        """Bytes from `start` on."""
+        """Returns `length` bytes from `start`."""
         return os.pread(self._file.fileno(), length, start)
 
     def _apply(self, until: int) -> None:
@@ -72,7 +72,7 @@ class DiskImage:
 
 
 def _copy(source: int, target: int, size: int) -> None:
-    """Copy `size` bytes except the free space. Base images are filled there with words that begin with `stale`."""
+    """Copies `size` bytes except the free space. Base images are filled there with words that begin with `stale`."""
     os.ftruncate(target, size)
     end = 0
     while end < size:

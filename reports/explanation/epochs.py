@@ -1,23 +1,20 @@
-"""The requests of a recording up to one crash, flush by flush, and what became of each in the crash.
+"""Sorts the requests of a recording up to a crash into epochs between flushes, with their fates.
 
-The epochs have the writes after the set-up, and earlier writes that were still in flight at the crash. If a crash keeps
-a part of a write, each run of its pieces is listed by itself. Flushes with nothing before them end no epoch.
+Epochs contain the writes after the set-up, and earlier writes that were in flight at the crash. If the crash kept only
+a part of a write, each run of its pieces is an entry of its own. A flush with nothing before it ends no epoch.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from postcrash._core import DeviceModel, Interval, Recording
 from postcrash.model import Workload
 from postcrash.model.units import SECTOR_BYTES
+from postcrash.recorders.events import CompletionEvent, DurableEvent, Event, WriteEvent, recording_events
 from postcrash.reports.explanation.block_content import describe, written_by
 from postcrash.store.explanation_data import Epoch, ExplainedWrite, WriteStatus
-
-if TYPE_CHECKING:
-    from postcrash._core import Event
 
 EPOCHS_MAX = 40
 STABLE_EPOCHS_MAX = 3
@@ -52,20 +49,20 @@ class WritePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What is known of writes: the workload whose bytes they may be, and the names that tools give them."""
+class WriteDescriptions:
+    """Describes writes by the workload's bytes and by the names from file system tools."""
 
     recording: Recording
     workload: Workload
     names: Mapping[WritePart, str]
 
     def explained(self, part: WritePart) -> ExplainedWrite:
-        """The write, put into words."""
+        """Describes the write."""
         what = describe(part.data(self.recording), self.workload) if part.kind == "write" else part.kind
         name = self.names.get(part, "")
         return ExplainedWrite(
-            what,
-            name,
+            what=what,
+            name=name,
             sector=part.sector,
             sectors=part.sectors,
             flags=part.flags,
@@ -76,7 +73,7 @@ class Words:
 
 @dataclass(slots=True)
 class RawEpoch:
-    """An epoch before it is shortened and put into words."""
+    """An epoch before it is shortened and described."""
 
     parts: list[WritePart] = field(default_factory=list)
     ended: str = "crash"
@@ -88,9 +85,9 @@ class RawEpoch:
 
 
 def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int], model: str) -> list[RawEpoch]:
-    """The epochs up to a crash in `interval`, on the device `model`, that lost the pieces with the numbers `lost`."""
-    events = recording.events()[: interval.before_event]
-    completed = {event[1] for event in events if event[0] == "complete"}
+    """Returns the epochs up to a crash in `interval`, on the device `model`, that lost the pieces numbered `lost`."""
+    events = recording_events(recording)[: interval.before_event]
+    completed = {event.id for event in events if isinstance(event, CompletionEvent)}
     walk = _Walk(_fates(interval, lost), completed, DeviceModel(model))
     for index, event in enumerate(events):
         walk.take(index, event)
@@ -98,7 +95,7 @@ def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int], m
 
 
 def _merged(parts: list[WritePart]) -> list[WritePart]:
-    """One part for writes that follow each other in time and on the disk and met the same fate."""
+    """Merges writes that follow each other in time and on the disk and had the same fate."""
     merged: list[WritePart] = []
     for part in parts:
         last = merged[-1] if merged else None
@@ -116,26 +113,26 @@ def _continues(last: WritePart, part: WritePart) -> bool:
 
 
 def shown_parts(raw: list[RawEpoch]) -> list[WritePart]:
-    """The parts that `shown_epochs` and `shown_lost` show."""
+    """Returns the parts that `shown_epochs` and `shown_lost` show."""
     in_epochs = [part for epoch in raw[first_shown(raw) :] for part in parts_shown(epoch)]
     return list(dict.fromkeys([*in_epochs, *_lost(raw)[:LOST_MAX]]))
 
 
-def shown_epochs(raw: list[RawEpoch], words: Words) -> tuple[tuple[Epoch, ...], int]:
-    """The last epochs, from shortly before the first with a write in flight, and how many earlier ones are left out."""
-    first = first_shown(raw)
-    shown = list(enumerate(raw))[first:]
-    return tuple(_shown_epoch(number + 1, epoch, words) for number, epoch in shown), first
+def shown_epochs(raw: list[RawEpoch], descriptions: WriteDescriptions) -> tuple[tuple[Epoch, ...], int]:
+    """Returns the last epochs, from shortly before the first in-flight write, and the number of earlier ones."""
+    omitted = first_shown(raw)
+    shown = list(enumerate(raw))[omitted:]
+    return tuple(_shown_epoch(number + 1, epoch, descriptions) for number, epoch in shown), omitted
 
 
-def shown_lost(raw: list[RawEpoch], words: Words) -> tuple[tuple[ExplainedWrite, ...], int]:
-    """The lost writes in order, and how many more there are."""
+def shown_lost(raw: list[RawEpoch], descriptions: WriteDescriptions) -> tuple[tuple[ExplainedWrite, ...], int]:
+    """Returns the lost writes in order, and how many more there are."""
     lost = _lost(raw)
-    return tuple(map(words.explained, lost[:LOST_MAX])), max(0, len(lost) - LOST_MAX)
+    return tuple(map(descriptions.explained, lost[:LOST_MAX])), max(0, len(lost) - LOST_MAX)
 
 
 def first_shown(raw: list[RawEpoch]) -> int:
-    """The first of the epochs that `shown_epochs` shows, from 0."""
+    """Returns the number of the first epoch that `shown_epochs` shows, from 0."""
     in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
     return max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX, len(raw) - EPOCHS_MAX)
 
@@ -145,13 +142,13 @@ def _lost(raw: list[RawEpoch]) -> list[WritePart]:
 
 
 def parts_shown(epoch: RawEpoch) -> list[WritePart]:
-    """The parts of one epoch that `shown_epochs` shows, in its order."""
+    """Returns the parts of one epoch that `shown_epochs` shows, in its order."""
     ranked = sorted(range(len(epoch.parts)), key=lambda i: _IMPORTANCE.index(epoch.parts[i].status))
     return [epoch.parts[i] for i in sorted(ranked[:EPOCH_WRITES_MAX])]
 
 
 def crash_event(interval: Interval, started: int, returned: int) -> int:
-    """The event of the recording before which a crash comes with this many operations started and returned.
+    """Returns the event before which a crash comes with this many operations started and returned.
 
     Raises LookupError if the interval has no such instant.
     """
@@ -165,23 +162,20 @@ def crash_event(interval: Interval, started: int, returned: int) -> int:
 
 
 def unsent(recording: Recording, interval: Interval, workload: Workload, started: int) -> tuple[str, ...]:
-    """The recorded operations whose bytes had not been sent to the disk at all, as text with their numbers.
-
-    Operations that had not `started` are left out.
-    """
-    events = recording.events()
+    """Returns the recorded operations that had `started` and none of whose bytes had been sent to the disk, as text."""
+    events = recording_events(recording)
     sent: set[int] = set()
-    for index in range(events.index(("durable",)), interval.before_event):
-        if events[index][0] == "write":
+    for index in range(events.index(DurableEvent()), interval.before_event):
+        if isinstance(events[index], WriteEvent):
             sent |= written_by(recording.data(index), workload)
-    # What a program that never ended has said is not known as operations.
-    recorded = range(len(workload.setup), min(started, len(workload.operations)))
-    writing = [number for number in recorded if workload.operations[number].tag is not None]
+    # Lines of a program that never ended are not operations of the workload.
+    started_after_setup = range(len(workload.setup), min(started, len(workload.operations)))
+    writing = [number for number in started_after_setup if workload.operations[number].tag is not None]
     return tuple(f"{workload.operations[n]} (operation {n + 1})" for n in writing if n not in sent)
 
 
-def _shown_epoch(number: int, epoch: RawEpoch, words: Words) -> Epoch:
-    writes = tuple(map(words.explained, parts_shown(epoch)))
+def _shown_epoch(number: int, epoch: RawEpoch, descriptions: WriteDescriptions) -> Epoch:
+    writes = tuple(map(descriptions.explained, parts_shown(epoch)))
     return Epoch(number, epoch.ended, writes, len(epoch.parts) - len(writes))
 
 
@@ -189,7 +183,7 @@ _Fate = tuple[int, int, WriteStatus]
 
 
 def _fates(interval: Interval, lost: frozenset[int]) -> dict[int, list[_Fate]]:
-    """For each event in flight, the runs of its pieces that were kept or lost: sector, sectors, status."""
+    """Returns for each in-flight event the runs of its pieces that were kept or lost: sector, sectors, status."""
     pieces: dict[int, list[_Fate]] = defaultdict(list)
     for number, (event, sector, sectors) in enumerate(interval.pieces):
         pieces[event].append((sector, sectors, "lost" if number in lost else "kept"))
@@ -203,7 +197,7 @@ def _runs(fates: list[_Fate]) -> Iterator[_Fate]:
 
 
 class _Walk:
-    """Goes through a recording's events and sorts its requests into epochs."""
+    """Sorts the requests of a recording into epochs, event by event."""
 
     def __init__(self, fates: dict[int, list[_Fate]], completed: set[int], model: DeviceModel) -> None:
         self.epochs = [RawEpoch()]
@@ -214,13 +208,13 @@ class _Walk:
         self._is_recorded = False
         self._during = 0
 
-    def take(self, index: int, event: "Event") -> None:
+    def take(self, index: int, event: Event) -> None:
         """Go on to the event number `index`."""
         match event:
             case ("write", ident, sector, sectors, fua, preflush):
                 if preflush:
                     self._flush(ident)
-                flags = " ".join(name for name, given in (("PREFLUSH", preflush), ("FUA", fua)) if given)
+                flags = " ".join(name for name, is_set in (("PREFLUSH", preflush), ("FUA", fua)) if is_set)
                 # A write that still waits for its own flush is not in flight yet.
                 self._submit(index, "write", sector, sectors, flags, self._not_in_flight(ident, waits=preflush))
             case ("zero", ident, sector, sectors, discard):
@@ -238,7 +232,7 @@ class _Walk:
                 self._is_recorded = True
 
     def _not_in_flight(self, ident: int, *, waits: bool = False) -> WriteStatus:
-        """What became of a request that has no pieces at the crash. `waits`: it waits for a flush to complete."""
+        """Returns the fate of a request without pieces at the crash. `waits`: it waits for a flush to complete."""
         is_lost = ident not in self._completed and (waits or not self._keeps_unfinished)
         return "lost" if is_lost else "stable"
 
@@ -251,8 +245,14 @@ class _Walk:
     def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus) -> None:
         whole: list[_Fate] = [(sector, sectors, otherwise)] if self._is_recorded else []
         for start, length, status in self._fates.get(index, whole):
-            origins = ((index, start - sector, length),)
-            part = WritePart(
-                origins, kind, sector=start, sectors=length, flags=flags, during=self._during, status=status
+            self.epochs[-1].parts.append(
+                WritePart(
+                    origins=((index, start - sector, length),),
+                    kind=kind,
+                    sector=start,
+                    sectors=length,
+                    flags=flags,
+                    during=self._during,
+                    status=status,
+                )
             )
-            self.epochs[-1].parts.append(part)

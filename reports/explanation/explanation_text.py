@@ -47,12 +47,12 @@ def place(write: ExplainedWrite) -> str:
 
 
 def when(write: ExplainedWrite) -> str:
-    """During which operation."""
+    """Says during which operation the write was submitted."""
     return f"operation {write.during}" if write.during else "between operations"
 
 
 def names_note(explanation: Explanation) -> str:
-    """A sentence on what named the writes."""
+    """Says in a sentence which tool named the writes."""
     if explanation.unnamed:
         return f"Writes are named by their bytes and magic numbers alone: {explanation.unnamed}"
     return f"Structures and files are as told by {explanation.named_by}, the rest by its bytes and magic numbers."
@@ -95,7 +95,7 @@ def _print_calls(explanation: Explanation, console: Console) -> None:
 
 def _print_epochs(explanation: Explanation, console: Console) -> None:
     if not explanation.epochs_omitted and not any(epoch.writes or epoch.omitted for epoch in explanation.epochs):
-        return  # nothing was sent to the disk, as is said of what was lost
+        return  # nothing was sent to the disk; the lost writes say so
     _print_title("Requests up to the crash, flush by flush", console)
     if explanation.epochs_omitted:
         console.print(Text(f"({explanation.epochs_omitted} earlier epochs)", style="dim"))
@@ -159,7 +159,7 @@ def _print_result(explanation: Explanation, console: Console) -> None:
 
 
 def reference_note(explanation: Explanation) -> str:
-    """What the other side of a comparison is, in a sentence."""
+    """Says in a sentence what the reference of a comparison shows."""
     name = explanation.reference
     if explanation.reference_said:
         return f"{name} never shows this. The nearest that it shows at this instant: {explanation.reference_said}."
@@ -169,17 +169,17 @@ def reference_note(explanation: Explanation) -> str:
 
 
 def has_reference_tree(explanation: Explanation) -> bool:
-    """Whether the comparison has the other side of a finding that compares."""
+    """Whether the comparison has the reference's tree."""
     return any(comparison.reference for comparison in explanation.comparison)
 
 
 def _print_comparison(explanation: Explanation, console: Console) -> None:
-    others = [f"on {explanation.reference}"] * has_reference_tree(explanation)
-    beside = "".join(f"what was shown {other} and " for other in others)
+    reference = [f"on {explanation.reference}"] * has_reference_tree(explanation)
+    beside = "".join(f"what was shown {heading} and " for heading in reference)
     _print_title(f"After recovery, beside {beside}what all operations that had returned leave", console)
-    table = _table("", "path", "found", *others, "without a crash")
+    table = _table("", "path", "found", *reference, "without a crash")
     for comparison in explanation.comparison:
-        table.add_row(*_comparison_cells(comparison, is_compared=bool(others)))
+        table.add_row(*_comparison_cells(comparison, is_compared=bool(reference)))
     console.print(table)
     if explanation.comparison_omitted:
         console.print(Text(f"{explanation.comparison_omitted} more paths", style="dim"))

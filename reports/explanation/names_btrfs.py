@@ -10,7 +10,7 @@ from postcrash.reports.explanation.programs import output
 
 BTRFS_BLOCK_BYTES = 4096
 NODES_MAX = 2000
-"""How many tree blocks are looked up."""
+"""The most tree blocks that are looked up."""
 _INSPECT = ("btrfs", "inspect-internal")
 _ROOT_INODE = 256
 
@@ -59,7 +59,7 @@ def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[BlockPart 
     nodes = _nodes(disk, {_node(start, stripes, node_bytes) for start in unchanged} - {None})
     disk.finish()
     extents, paths = _files(disk)
-    still = _unchanged(disk, blocks)
+    unchanged_data = _unchanged(disk, blocks)
 
     def part(start: int) -> BlockPart | None:
         if start in generations and start in unchanged:
@@ -69,7 +69,7 @@ def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[BlockPart 
         if stripe is None:
             return None
         if stripe.is_data:
-            return _data(start - stripe.physical + stripe.logical, extents, paths) if start in still else None
+            return _data(start - stripe.physical + stripe.logical, extents, paths) if start in unchanged_data else None
         label = nodes.get(_node(start, stripes, node_bytes)) if start in unchanged else None
         return BlockPart(f"{label}, copy {stripe.copy + 1}" if stripe.copy else label) if label else None
 
@@ -135,9 +135,9 @@ def _files(disk: DiskImage) -> tuple[list[_Extent], dict[int, str]]:
 
 def _path(inode: int, refs: dict[int, tuple[int, str]]) -> str:
     parts: list[str] = []
-    seen: set[int] = set()
-    while inode != _ROOT_INODE and inode in refs and inode not in seen:
-        seen.add(inode)
+    visited: set[int] = set()
+    while inode != _ROOT_INODE and inode in refs and inode not in visited:
+        visited.add(inode)
         inode, name = refs[inode]
         parts.append(name)
     return "/".join(reversed(parts))

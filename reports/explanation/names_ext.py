@@ -11,12 +11,12 @@ from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
 INODES_MAX = 1024
-"""How many inodes are looked up."""
+"""The most inodes that are looked up."""
 _ROOT_INODE = 2
 _UNNAMED = (*MADE_BY_MKFS, ".postcrash")
 """Inodes that no workload makes."""
 
-_FIXED = re.compile(
+_STRUCTURES = re.compile(
     r"(Primary superblock|Backup superblock|Group descriptors?|Reserved GDT blocks|Block bitmap|Inode bitmap|"
     r"Inode table) at (\d+)(?:-(\d+))?"
 )
@@ -61,14 +61,14 @@ class _Layout:
     inodes_per_block: int
     inodes_per_group: int
     journal_inode: int
-    fixed: list[tuple[str, int, int, int]]
+    structures: list[tuple[str, int, int, int]]
 
     def inodes(self, block: int) -> range:
         """Numbers of the inodes in a block of an inode table."""
-        tables = (entry for entry in self.fixed if entry[0] == "Inode table" and entry[2] <= block <= entry[3])
+        tables = (entry for entry in self.structures if entry[0] == "Inode table" and entry[2] <= block <= entry[3])
         for _, group, start, _ in tables:
-            first = group * self.inodes_per_group + (block - start) * self.inodes_per_block + 1
-            return range(first, first + self.inodes_per_block)
+            lowest = group * self.inodes_per_group + (block - start) * self.inodes_per_block + 1
+            return range(lowest, lowest + self.inodes_per_block)
         return range(0)
 
 
@@ -84,16 +84,20 @@ def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[BlockPart 
     shown = {block for run in blocks for block in run}
     logged = {copied for block in shown for _, _, copied in [log.get(journal.logical(block), ("", "", 0))]}
     wanted = sorted(shown | logged)
-    then, unchanged_log = _owners(disk, wanted), _unchanged(disk, written, size)
+    earlier_owners, unchanged_log = _owners(disk, wanted), _unchanged(disk, written, size)
     disk.finish()
-    now, unchanged = _owners(disk, wanted), _unchanged(disk, written, size)
-    owners = {block: owner for block, owner in now.items() if block in unchanged or then.get(block) == owner}
+    later_owners, unchanged = _owners(disk, wanted), _unchanged(disk, written, size)
+    owners = {
+        block: owner
+        for block, owner in later_owners.items()
+        if block in unchanged or earlier_owners.get(block) == owner
+    }
     tables = [inode for block in wanted for inode in layout.inodes(block)]
     paths = _paths(disk, [*owners.values(), *tables])
     inodes = _inodes(disk, owners.values())
 
     def place(block: int) -> BlockPart | None:
-        if label := _fixed(layout, block, paths):
+        if label := _structure(layout, block, paths):
             return BlockPart(label)
         return _owned(owners.get(block), block, inodes, paths, size)
 
@@ -121,18 +125,18 @@ def _layout(text: str) -> _Layout | None:
     block_bytes, inode_bytes = number("Block size"), number("Inode size")
     if not block_bytes or not inode_bytes:
         return None
-    fixed, group = [], 0
+    structures, group = [], 0
     for line in text.splitlines():
         if found := re.match(r"Group (\d+): ", line):
             group = int(found[1])
-        for name, start, end in _FIXED.findall(line):
-            fixed.append((name, group, int(start), int(end or start)))
+        for name, start, end in _STRUCTURES.findall(line):
+            structures.append((name, group, int(start), int(end or start)))
     per_block = block_bytes // inode_bytes
-    return _Layout(block_bytes, per_block, number("Inodes per group"), number("Journal inode"), fixed)
+    return _Layout(block_bytes, per_block, number("Inodes per group"), number("Journal inode"), structures)
 
 
-def _fixed(layout: _Layout, block: int, paths: dict[int, str]) -> str:
-    for name, group, start, end in layout.fixed:
+def _structure(layout: _Layout, block: int, paths: dict[int, str]) -> str:
+    for name, group, start, end in layout.structures:
         if not start <= block <= end:
             continue
         if name in _LABELS:

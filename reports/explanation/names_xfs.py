@@ -13,7 +13,7 @@ from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
 GROUPS_MAX = 64
-"""How many allocation groups are looked up."""
+"""The most allocation groups that are looked up."""
 INODES_SHOWN_MAX = 6
 _HEADERS = {"sb": "superblock", "agf": "AGF", "agi": "AGI", "agfl": "AGFL"}
 _GEOMETRY = ("agblocks", "agcount", "blocksize", "agblklog", "logstart", "logblocks")
@@ -83,20 +83,20 @@ def _log(disk: DiskImage, log_start: int) -> tuple[list[tuple[range, str]], list
     for cycle, block, length, operations in _RECORD.findall(output("xfs_logprint", image=disk.path)):
         changed = {int(inode, 16): (int(start), int(count)) for inode, start, count in _INODE.findall(operations)}
         inodes.update(changed)
-        first = log_start + int(block)
-        run = range(first, first + (_HEADER_BYTES + int(length) + SECTOR_BYTES - 1) // SECTOR_BYTES)
-        of = f", of {_listed(sorted(changed))}" if changed else ""
+        start_sector = log_start + int(block)
+        run = range(start_sector, start_sector + (_HEADER_BYTES + int(length) + SECTOR_BYTES - 1) // SECTOR_BYTES)
+        of = f", of {_inode_list(sorted(changed))}" if changed else ""
         records.append((run, f"log record at cycle {cycle}, block {block}{of}"))
     clusters: dict[tuple[int, int], list[int]] = {}
     for inode, place in sorted(inodes.items()):
         clusters.setdefault(place, []).append(inode)
     return records, [
-        (range(start, start + count), f"inode cluster with {_listed(numbers)}")
+        (range(start, start + count), f"inode cluster with {_inode_list(numbers)}")
         for (start, count), numbers in clusters.items()
     ]
 
 
-def _listed(inodes: list[int]) -> str:
+def _inode_list(inodes: list[int]) -> str:
     shown = ", ".join(map(str, inodes[:INODES_SHOWN_MAX]))
     more = f" and {len(inodes) - INODES_SHOWN_MAX} more" if len(inodes) > INODES_SHOWN_MAX else ""
     return f"inode{'s' if len(inodes) > 1 else ''} {shown}{more}"

@@ -13,14 +13,14 @@ _MOMENT_US = 1000
 _PROCESS = 1
 OPERATIONS, FLUSHES, FIRST_EPOCH = 1, 2, 3
 FIRST_THREAD = 1 << 20
-"""Numbers of the tracks. Each epoch and each thread of a program has one of its own."""
+"""Numbers of the tracks. Each epoch and each thread of a program has its own."""
 _CATEGORY = "postcrash"
 
 
 def trace_events(title: str, explanation: Explanation, timeline: Timeline) -> Json:
-    """The trace as decoded JSON: operations, system calls, flushes, each epoch's writes and the crash.
+    """Returns the trace as decoded JSON: operations, system calls, flushes, each epoch's writes and the crash.
 
-    `explanation` and `timeline` are of one finding. What was under way at the crash ends there.
+    `explanation` and `timeline` belong to one finding. Slices that were under way at the crash end there.
     """
     tracks = {OPERATIONS: "operations", FLUSHES: "flushes"}
     tracks |= {FIRST_EPOCH + place: f"epoch {epoch.number}" for place, epoch in enumerate(explanation.epochs)}
@@ -33,8 +33,13 @@ def trace_events(title: str, explanation: Explanation, timeline: Timeline) -> Js
         ),
         *_slices(explanation, timeline),
         {
-            **{"ph": "i", "s": "g", "pid": _PROCESS, "tid": OPERATIONS, "cat": _CATEGORY},
-            **{"name": "crash", "ts": timeline.crash * _MOMENT_US},
+            "ph": "i",
+            "s": "g",
+            "pid": _PROCESS,
+            "tid": OPERATIONS,
+            "cat": _CATEGORY,
+            "name": "crash",
+            "ts": timeline.crash * _MOMENT_US,
         },
     ]
     return {"traceEvents": events, "displayTimeUnit": "ms"}
@@ -55,15 +60,19 @@ def _slices(explanation: Explanation, timeline: Timeline) -> Iterator[Json]:
     for place, (epoch, timed) in enumerate(zip(explanation.epochs, timeline.writes, strict=True)):
         for write, when in zip(epoch.writes, timed, strict=True):
             details = {
-                **{"status": write.status, "sector": write.sector, "sectors": write.sectors, "flags": write.flags},
-                **{"during": write.during, "torn": when.is_torn},
+                "status": write.status,
+                "sector": write.sector,
+                "sectors": write.sectors,
+                "flags": write.flags,
+                "during": write.during,
+                "torn": when.is_torn,
             }
             name = f"{write.status}: {write.words}"
             yield from _slice(next(identity), FIRST_EPOCH + place, name, when.span, timeline, details)
 
 
 def _slice(identity: int, track: int, name: str, span: Span, timeline: Timeline, details: Json) -> Iterator[Json]:
-    """Both ends of something. Requests overlap, so that each has an identity of its own."""
+    """Yields the begin and the end of a slice. Requests overlap, so each slice has its own id."""
     end = timeline.crash if span.end is None else span.end
     common = {"pid": _PROCESS, "tid": track, "cat": _CATEGORY, "id": identity, "name": name}
     yield {"ph": "b", "ts": span.start * _MOMENT_US, **common, "args": details}

@@ -1,8 +1,8 @@
-"""Runs the file systems' own tools on an image that may hold anything, in a sandbox.
+"""Runs the file systems' own tools on an untrusted image in a sandbox.
 
 The sandbox is bubblewrap's: the tool sees the programs of this machine, read-only, and the image, which is a copy.
-There is no network and no other process. Its time, memory and output are limited. An image that gets the better of a
-tool gets no further.
+There is no network and no other process, and time, memory and output are limited. So an image that exploits a bug of a
+tool is contained.
 """
 
 import shutil
@@ -26,7 +26,7 @@ PACKAGES = {
     "bwrap": "bubblewrap",
 }
 _PATH = program_path()
-_SEEN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
+_VISIBLE_PATHS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
 class ToolError(RuntimeError):
@@ -34,10 +34,10 @@ class ToolError(RuntimeError):
 
 
 def output(*command: str, image: str, stdin: Sequence[str] = ()) -> str:
-    """What the program says of `image`, its last argument. `stdin` has its lines of input. Long output is cut.
+    """Returns a program's output about `image`, its last argument. `stdin` has lines of input. Long output is cut.
 
-    The image may be written to: xfs_logprint does not open what it could only read.
-    Output before a failure or a timeout counts too, because the program may have failed at one block of many.
+    The image is writable, because xfs_logprint does not open read-only files. Output before a failure or a timeout is
+    returned, too, because the program may have failed at one block of many.
     Raises `ToolError`.
     """
     program, box = _program(command[0]), _box()
@@ -66,11 +66,11 @@ def _program(name: str) -> str:
 
 @cache
 def _box() -> tuple[str, ...]:
-    """What runs a command in the sandbox. It has been tried."""
-    seen = [word for path in _SEEN for word in ("--ro-bind-try", path, path)]
-    alone = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
-    box = (_program("bwrap"), *alone, *seen, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
-    tried = subprocess.run([*box, "true"], capture_output=True, text=True, env={"PATH": _PATH}, check=False)
-    if tried.returncode:
-        raise ToolError(f"file systems' tools cannot be run in a sandbox: {tried.stderr.strip()}")
+    """Returns the command of the sandbox, after a test run."""
+    binds = [word for path in _VISIBLE_PATHS for word in ("--ro-bind-try", path, path)]
+    isolation = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    box = (_program("bwrap"), *isolation, *binds, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+    result = subprocess.run([*box, "true"], capture_output=True, text=True, env={"PATH": _PATH}, check=False)
+    if result.returncode:
+        raise ToolError(f"file systems' tools cannot be run in a sandbox: {result.stderr.strip()}")
     return box

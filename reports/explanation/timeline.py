@@ -1,24 +1,29 @@
-"""When things happened in a recording up to a crash, for pictures that put them on one axis.
+"""Puts the operations, calls and requests of a recording up to a crash on one axis, for pictures.
 
-A recording has an order and no clock. So a moment is the place of an event among those that are shown, and the crash
-comes at the moment after the last.
+A recording has an order but no clock. So a moment is the rank of an event among those that are shown, and the crash is
+the moment after the last.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from postcrash._core import Interval, Recording
+from postcrash.recorders.events import (
+    CompletionEvent,
+    DurableEvent,
+    Event,
+    FlushEvent,
+    WriteEvent,
+    ZeroEvent,
+    recording_events,
+)
 from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
-from postcrash.reports.explanation.explanation import Crash, interval_of, shown_calls
+from postcrash.reports.explanation.explanation import interval_of, shown_calls
 from postcrash.store.program_calls import ProgramCall
-
-if TYPE_CHECKING:
-    from postcrash._core import Event
-
-_Events = list["Event"]
+from postcrash.store.records import Finding
 
 
 class _Place(NamedTuple):
@@ -37,16 +42,8 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class TimedOperation:
-    """When an operation was in progress. `number` is that of `ExplainedOperation`."""
-
-    number: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class TimedCall:
-    """When a system call was under way. `number` is that of `ExplainedCall`."""
+class TimedNumber:
+    """The time of the operation or system call with this `number` in the explanation."""
 
     number: int
     span: Span
@@ -62,7 +59,7 @@ class TimedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The moments of what an explanation shows.
+    """The moments of everything that an explanation shows.
 
     crash       the moment of the crash; all others are before it, from 0 on
     operations  operations that had started, in order, without those that had returned before moment 0
@@ -73,30 +70,30 @@ class Timeline:
     """
 
     crash: int
-    operations: tuple[TimedOperation, ...]
-    calls: tuple[TimedCall, ...]
+    operations: tuple[TimedNumber, ...]
+    calls: tuple[TimedNumber, ...]
     flushes: tuple[Span, ...]
     ends: tuple[int, ...]
     writes: tuple[tuple[TimedWrite, ...], ...]
 
 
-def timeline(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Timeline:
-    """The moments of the explanation that `explain` gives for the same arguments. Raises `ExplanationError`."""
-    interval = interval_of(crash, recording, base_path)
-    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)), crash.model)
-    calls = shown_calls(crash, recording, interval)
-    return _timed(recording.events(), interval, raw, crash, calls)
+def timeline(finding: Finding, recording: Recording, base_path: str | PathLike[str]) -> Timeline:
+    """Returns the moments of what `explain` returns for the same arguments. Raises `ExplanationError`."""
+    interval = interval_of(finding, recording, base_path)
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), finding.model)
+    calls = shown_calls(finding, recording, interval)
+    return _timed(recording_events(recording), interval, raw, finding, calls)
 
 
 def _timed(
-    events: _Events, interval: Interval, raw: list[RawEpoch], crash: Crash, calls: list[ProgramCall]
+    events: list[Event], interval: Interval, raw: list[RawEpoch], finding: Finding, calls: list[ProgramCall]
 ) -> Timeline:
     shown = raw[first_shown(raw) :]
     first = min([event for epoch in shown for event in _submitted(epoch)] or [interval.before_event])
     if first_shown(raw) == 0:
-        first = min(first, events.index(("durable",)) + 1)
+        first = min(first, events.index(DurableEvent()) + 1)
     spans = _spans(events[: interval.before_event])
-    operations = _operations(events[: crash_event(interval, crash.started, crash.returned)])
+    operations = _operations(events[: crash_event(interval, finding.started, finding.returned)])
     operations = [(number, span) for number, span in operations if span.end is None or span.end >= first]
     under_way = [(call.number, _Place(call.begins, call.ends)) for call in calls]
     under_way = [(number, span) for number, span in under_way if span.end is None or span.end >= first]
@@ -119,29 +116,29 @@ def _timed(
 
     return Timeline(
         crash=len(moments),
-        operations=tuple(TimedOperation(number, moved(span)) for number, span in operations),
-        calls=tuple(TimedCall(number, moved(span)) for number, span in under_way),
+        operations=tuple(TimedNumber(number, moved(span)) for number, span in operations),
+        calls=tuple(TimedNumber(number, moved(span)) for number, span in under_way),
         flushes=tuple(map(moved, flushes)),
         ends=tuple(moment(event) for event in _ends(shown, flushes, interval.before_event)),
         writes=tuple(tuple(TimedWrite(moved(span), bool(is_torn)) for span, is_torn in epoch) for epoch in writes),
     )
 
 
-def _spans(events: _Events) -> dict[int, _Place]:
-    """For each request, by the number of its event: from submission to completion."""
-    started: dict[object, int] = {}
+def _spans(events: list[Event]) -> dict[int, _Place]:
+    """Returns the time from submission to completion of each request, by the number of its event."""
+    started: dict[int, int] = {}
     spans = {}
     for index, event in enumerate(events):
-        if event[0] == "complete":
-            if (start := started.pop(event[1], None)) is not None:
+        if isinstance(event, CompletionEvent):
+            if (start := started.pop(event.id, None)) is not None:
                 spans[start] = _Place(start, index)
-        elif event[0] in ("write", "zero", "flush"):
-            started[event[1]] = index
+        elif isinstance(event, WriteEvent | ZeroEvent | FlushEvent):
+            started[event.id] = index
             spans[index] = _Place(index, None)
     return spans
 
 
-def _operations(events: _Events) -> list[tuple[int, _Place]]:
+def _operations(events: list[Event]) -> list[tuple[int, _Place]]:
     spans: dict[int, _Place] = {}
     for index, event in enumerate(events):
         match event:
@@ -152,8 +149,8 @@ def _operations(events: _Events) -> list[tuple[int, _Place]]:
     return list(spans.items())
 
 
-def _is_flush(event: "Event") -> bool:
-    return event[0] == "flush" or (event[0] == "write" and event[5])
+def _is_flush(event: Event) -> bool:
+    return isinstance(event, FlushEvent) or (isinstance(event, WriteEvent) and event.preflush)
 
 
 def _origins(part: WritePart) -> set[int]:
@@ -165,15 +162,16 @@ def _submitted(epoch: RawEpoch) -> Iterable[int]:
 
 
 def _torn(parts: Iterable[WritePart]) -> set[int]:
-    """The events of the writes that were kept in part."""
-    kept, lost = (
-        {event for part in parts if part.status == status for event in _origins(part)} for status in ("kept", "lost")
-    )
-    return kept & lost
+    """Returns the events of the writes that were kept in part."""
+    events = {
+        status: {event for part in parts if part.status == status for event in _origins(part)}
+        for status in ("kept", "lost")
+    }
+    return events["kept"] & events["lost"]
 
 
 def _whole(part: WritePart, spans: dict[int, _Place]) -> _Place:
-    """From the submission of the first of a part's requests to the completion of the last."""
+    """Returns the time from the submission of a part's first request to the completion of its last."""
     own = [spans[event] for event in sorted(_origins(part))]
     ends = [span.end for span in own if span.end is not None]
     return _Place(own[0].start, max(ends) if len(ends) == len(own) else None)

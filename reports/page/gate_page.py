@@ -48,7 +48,7 @@ def _about(run: GateRun) -> Iterator[str]:
     yield f"known failures: {run.baseline or 'no baseline'}"
     if run.shards != ("1/1",):
         yield f"shards {', '.join(run.shards)}"
-    yield from (f"{label}: {build.told}" for label, build in run.kernels.items())
+    yield from (f"{label}: {build.description}" for label, build in run.kernels.items())
 
 
 def _tiles(run: GateRun) -> Iterator[Tile]:

@@ -1,4 +1,4 @@
-"""A finding as a test of fstests (xfstests): a script in the manner of tests/generic, with its golden output.
+"""Writes a finding as a test of fstests (xfstests): a script like those in tests/generic, and its golden output.
 
 dm-flakey stands for a power cut between two operations. dm-log-writes stands for one within an operation: its log is
 replayed up to a flush. Neither can keep some writes of an epoch and lose others.
@@ -21,7 +21,7 @@ from postcrash.reports.script.shell_script import Cut, FlakeyCut, Symptom, opera
 from postcrash.targets import Target
 
 NAME = re.compile(r"[0-9]{3}[A-Za-z0-9-]{0,60}")
-"""What a test can be called: a number, and words behind it if one likes."""
+"""The names of tests: a number, and optionally words after it."""
 _WIDTH = 78
 _LOST_MAX = 10
 _JOURNALS = frozenset({"ext3", "ext4", "xfs", "btrfs", "f2fs"})
@@ -54,14 +54,14 @@ _templates = Environment(
 
 @dataclass(frozen=True, slots=True)
 class FstestsTest:
-    """What a test says besides what it does.
+    """The description of a test in its comments.
 
     name       its number, as its file is called
     year       of the copyright line
     message    what was found
     statement  what is expected, in prose
     found_by   the finding, the kernel, and the options of mkfs and mount, in words
-    tried      whether the power cut was tried, in words
+    script_result  whether a script with this power cut showed it, in words
     lost       the writes that the crash lost, in words
     is_whole   the power cut makes a state like the one that was found. If not, that state keeps some writes of an epoch
                and lost others
@@ -72,7 +72,7 @@ class FstestsTest:
     message: str
     statement: str
     found_by: str
-    tried: str
+    script_result: str
     lost: tuple[str, ...]
     is_whole: bool
 
@@ -83,9 +83,9 @@ class FstestsTest:
 
 
 def fstest(
-    about: FstestsTest, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut
+    description: FstestsTest, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut
 ) -> str:
-    """The test. `trees` are those of `simulate`. Raises NoCommandError if there can be none."""
+    """Returns the test. `trees` are those of `simulate`. Raises NoCommandError if there can be none."""
     require_plain(target)
     if symptom.repaired or symptom.kind == "boot":
         raise NoCommandError("fstests mounts a file system without a repair before it")
@@ -97,11 +97,11 @@ def fstest(
     imports, required = _needs(workload.operations[: cut.operations])
     flakey, logged = ["_require_dm_target flakey"], ["_require_no_logdev", "_require_log_writes"]
     return _templates.get_template("fstests.sh.j2").render(
-        about=about,
+        about=description,
         fstype=target.fstype,
         size_mib=target.size_mib,
         options=shlex.quote(f" -o {target.options}") if target.options else "",
-        comment=_comment(about, cut),
+        comment=_comment(description, cut),
         is_flakey=is_flakey,
         is_filled=symptom.is_stale_seen or not is_flakey,
         is_journaled=target.fstype in _JOURNALS,
@@ -111,7 +111,7 @@ def fstest(
         functions={
             name: [_XFS_IO.sub(r"\1$XFS_IO_PROG", line) for line in body] for name, body in bodies.items() if body
         },
-        message=shlex.quote(visible(about.message)),
+        message=shlex.quote(visible(description.message)),
         mkfs=shlex.join(target.mkfs[1:]),
         stale=f"{STALE_BYTE:#04x}",
         flushes=0 if isinstance(cut, FlakeyCut) else cut.flushes + 1,
@@ -119,7 +119,7 @@ def fstest(
 
 
 def _needs(ran: tuple[Operation, ...]) -> tuple[list[str], list[str]]:
-    """Files of common functions that the operations need, and lines that require what they need."""
+    """Returns the files of common functions that the operations need, and lines with their requirements."""
     needs = [_NEEDS[operation.word] for operation in ran if operation.word in _NEEDS]
     modes = dict.fromkeys(operation.mode for operation in ran if operation.word == "fallocate")
     commands = [f"_require_xfs_io_command {_FALLOCATE[mode]}" for mode in modes]
@@ -127,19 +127,25 @@ def _needs(ran: tuple[Operation, ...]) -> tuple[list[str], list[str]]:
     return list(imports), [*dict.fromkeys(line for _, line in needs), *commands]
 
 
-def _comment(about: FstestsTest, cut: Cut) -> str:
-    said = [about.message, f"Expected: {about.statement}", *_said(about, cut), about.tried, about.found_by]
-    return "\n#\n".join(_wrapped(visible(paragraph)) for paragraph in said)
+def _comment(description: FstestsTest, cut: Cut) -> str:
+    paragraphs = [
+        description.message,
+        f"Expected: {description.statement}",
+        *_power_cut(description, cut),
+        description.script_result,
+        description.found_by,
+    ]
+    return "\n#\n".join(_wrapped(visible(paragraph)) for paragraph in paragraphs)
 
 
-def _said(about: FstestsTest, cut: Cut) -> Iterator[str]:
-    """What the power cut is, and what the test cannot do."""
+def _power_cut(description: FstestsTest, cut: Cut) -> Iterator[str]:
+    """Describes the power cut, and what the test cannot do."""
     if isinstance(cut, FlakeyCut):
         yield (
             "The power cut comes after the last operation: dm-flakey drops every write from then on, and all that "
             "was sent to the disk before is kept."
         )
-    elif about.is_whole:
+    elif description.is_whole:
         begins, last = "the end", "what comes after the last operation"
         if cut.is_inside:
             begins, last = "the beginning", "the last operation"
@@ -153,8 +159,8 @@ def _said(about: FstestsTest, cut: Cut) -> Iterator[str]:
             "not in it."
         )
     else:
-        more = "; and more" if len(about.lost) > _LOST_MAX else ""
-        lost = "; ".join(about.lost[:_LOST_MAX]) + more
+        more = "; and more" if len(description.lost) > _LOST_MAX else ""
+        lost = "; ".join(description.lost[:_LOST_MAX]) + more
         yield f"The crash that was found lost some writes between two flushes, and kept others. Lost: {lost}."
         yield (
             "Neither dm-flakey nor dm-log-writes can make this state. So this test makes a weaker check: it looks at "

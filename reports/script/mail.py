@@ -23,51 +23,51 @@ _STATUS = {"set-up": "", "returned": "", "in progress": "in progress at the powe
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What a mail says besides the finding and its explanation.
+    """The parts of a mail besides the finding and its explanation.
 
-    statement   what the judge expects, in prose
-    states      how many crash states show a violation of the judge, in words
-    tried       how the script was run and what it showed, in words
-    script      the reproducer; empty if there is none
-    others      what the script showed on other kernels, a line each; empty if it was not run there
-    recipients  maintainers and lists, as mails have them; empty if nobody asked who they are
+    statement      what the judge expects, in prose
+    states         how many crash states violate it, in words
+    script_result  how the script was run and what it showed, in words
+    script         the reproducer; empty if there is none
+    other_kernels  results of the script on other kernels, a line each; empty if it was not run there
+    recipients     addresses of maintainers and lists; empty if they are not known
     """
 
     statement: str
     states: str
-    tried: str
+    script_result: str
     script: str
-    others: tuple[str, ...] = ()
+    other_kernels: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
 
 
-def mail(finding: Finding, explanation: Explanation, target: Target, told: Mail) -> str:
-    """The text, ready to be sent."""
+def mail(finding: Finding, explanation: Explanation, target: Target, details: Mail) -> str:
+    """Returns the text of the mail."""
     subject = textwrap.shorten(f"[BUG] {target.fstype}: {visible(finding.message)}", SUBJECT_WIDTH, placeholder=" …")
     sections = [
-        "\n".join([*_addressed(told.recipients), f"Subject: {subject}"]),
-        _what(finding, explanation, target, told.statement),
+        "\n".join([*_addressed(details.recipients), f"Subject: {subject}"]),
+        _what(finding, explanation, target, details.statement),
         _where(finding, target),
         _operations(explanation.operations),
         _trees(explanation),
         _losses(explanation),
         *_evidence(finding, explanation),
-        f"How often\n\n{_wrapped(told.states)}",
-        f"Reproducer\n\n{_wrapped(told.tried)}",
-        *_others(told.others),
+        f"How often\n\n{_wrapped(details.states)}",
+        f"Reproducer\n\n{_wrapped(details.script_result)}",
+        *_other_kernels(details.other_kernels),
     ]
-    script = f"\n---- 8< ---- reproduce.sh\n{told.script}---- >8 ----\n" if told.script else ""
+    script = f"\n---- 8< ---- reproduce.sh\n{details.script}---- >8 ----\n" if details.script else ""
     return "\n\n".join(sections) + "\n" + script
 
 
 def _evidence(finding: Finding, explanation: Explanation) -> Iterator[str]:
-    """What the guest printed. The mail's readers have no store in which to look up a console."""
-    for said in explanation.evidence:
-        text = said.text
-        if said.title == CONSOLE:
+    """Yields the guest's output. Readers of the mail have no store with its console."""
+    for evidence in explanation.evidence:
+        text = evidence.text
+        if evidence.title == CONSOLE:
             text = last_lines(finding.casualty.console if finding.casualty else "")
         if text.strip():
-            yield f"{visible(said.title).capitalize()}\n\n{_indented(visible(text))}"
+            yield f"{visible(evidence.title).capitalize()}\n\n{_indented(visible(text))}"
 
 
 def _wrapped(text: str, indent: str = "", hanging: str | None = None) -> str:
@@ -103,30 +103,32 @@ def _what(finding: Finding, explanation: Explanation, target: Target, statement:
 
 
 def _expected(target: Target, finding: Finding) -> Iterator[str]:
-    """Who expects this of the file system."""
-    about = said_of(target, finding.model, finding.checker)
-    if about.promise:
-        yield f"It is promised: {about.promise.cited}."
+    """Yields which document or practice expects this of the file system."""
+    statements = said_of(target, finding.model, finding.checker)
+    if statements.promise:
+        yield f"It is promised: {statements.promise.cited}."
     else:
-        yield f"The documentation does not promise it{f': {about.denial.cited}' if about.denial else ''}."
+        yield f"The documentation does not promise it{f': {statements.denial.cited}' if statements.denial else ''}."
     practice = practice_of(target, finding.model, finding.checker)
     if practice is not None:
         yield f"File systems are held to it in practice: {practice.cited}."
 
 
 def _broken_rules(explanation: Explanation) -> Iterator[str]:
-    """What else speaks against the state of a finding that compares."""
+    """Yields the rules that the state of a comparison's finding breaks."""
     if not explanation.objections:
         yield "Judges that know what documents promise and what fstests expects do not object to this state."
     for objection in explanation.objections:
         yield f"The state breaks a rule whatever it is compared with. {objection}."
 
 
-def _others(others: Sequence[str]) -> Iterator[str]:
-    """What came of the script on other kernels. It may fail there for a reason of its own, such as another layout."""
-    if others:
+def _other_kernels(results: Sequence[str]) -> Iterator[str]:
+    """Yields the results of the script on other kernels, where other reasons may make it fail, such as the layout."""
+    if results:
         note = "The script has the flushes and places on disk of the recording, which may be others on another kernel."
-        yield "\n".join(["Other kernels", "", *(_wrapped(line, "  - ", "    ") for line in others), "", _wrapped(note)])
+        yield "\n".join(
+            ["Other kernels", "", *(_wrapped(line, "  - ", "    ") for line in results), "", _wrapped(note)]
+        )
 
 
 def _where(finding: Finding, target: Target) -> str:
@@ -142,14 +144,14 @@ def _where(finding: Finding, target: Target) -> str:
 
 
 def _kernel(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The kernel with its build, and its configuration with where it is, if these are known."""
-    yield "Kernel", finding.kernel + (f" ({finding.built.told})" if finding.built is not None else "")
+    """Yields the kernel with its build, and where its configuration is, if these are known."""
+    yield "Kernel", finding.kernel + (f" ({finding.built.description})" if finding.built is not None else "")
     if finding.built is not None and finding.built.configuration:
         yield "Config", f"SHA-256 {finding.built.configuration}; the archive of `postcrash bundle {finding.id}` has it"
 
 
 def _mounting(target: Target) -> tuple[str, ...]:
-    """The command that mounts a disk."""
+    """Returns the command that mounts a disk."""
     if target.helper:
         return (*target.helper, "DISK", "/mnt", "-o", f"noatime,{target.options}".rstrip(","))
     return ("mount", "-t", target.fstype, *(["-o", target.options] if target.options else []), "DISK", "/mnt")
@@ -196,8 +198,8 @@ def _compared(comparison: PathComparison, reference: str) -> str:
     if comparison.reference:
         sides[f"on {reference}"] = comparison.reference
     lines = [f"  {visible(comparison.path)}"]
-    for side, said in {**sides, "found": comparison.found}.items():
-        lines.append(_wrapped("; ".join(said), f"    {visible(side) + ': ':22}", " " * 26))
+    for side, entry in {**sides, "found": comparison.found}.items():
+        lines.append(_wrapped("; ".join(entry), f"    {visible(side) + ': ':22}", " " * 26))
     return "\n".join(lines)
 
 

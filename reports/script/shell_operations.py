@@ -1,4 +1,4 @@
-"""The operations of a workload as shell commands: xfs_io, coreutils and setfattr, and perl where these do not do.
+"""Translates operations of a workload to shell commands: xfs_io, coreutils, setfattr, and perl for the rest.
 
 Commands run in the root directory of the file system. Each operation that writes has a byte of its own.
 """
@@ -63,11 +63,11 @@ _FREEZE_OR_SYNC = ("xfs_io -x -c freeze -c thaw .", "sync -f .")
 
 
 class NoCommandError(ValueError):
-    """Something in a workload or a finding cannot be put into a script. The text says what, and why."""
+    """A workload or a finding cannot be expressed as a script. The text gives the reason."""
 
 
 def byte_of(source: str) -> int:
-    """The byte that a script finds where a recording has bytes of `source` (model/segments.py).
+    """Returns the byte in a script's files for bytes of `source` (model/segments.py).
 
     Raises NoCommandError if this byte is not known.
     """
@@ -82,25 +82,25 @@ def byte_of(source: str) -> int:
 
 
 def quoted(path: str) -> str:
-    """A path, quoted for the shell so that it is never taken for an option. A handle is the open descriptor's path."""
+    """Quotes a path for the shell, so that it is never an option. A handle is the path of the open descriptor."""
     if path.startswith(HANDLE):
         return f"/proc/self/fd/${_variable(path.removeprefix(HANDLE))}"
     return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def _variable(path: str) -> str:
-    """The variable that has the descriptor of the file opened as `path`."""
+    """Returns the variable with the descriptor of the file opened as `path`."""
     return "held_" + re.sub(r"[^A-Za-z0-9]", lambda other: f"_{ord(other[0]):x}_", path)
 
 
 def commands(operation: Operation, before: Tree, fstype: str) -> list[str]:
-    """Shell commands, one in a line, that do `operation` on the tree `before`. Raises NoCommandError."""
+    """Returns shell commands, one a line, that do `operation` on the tree `before`. Raises NoCommandError."""
     return _COMMANDS[operation.word](operation, before, fstype)
 
 
 def _xfs_io(operation: Operation, *words: str, options: str = "") -> list[str]:
-    said = "".join(f' -c "{word}"' for word in words)
-    return [f"xfs_io{options}{said} {quoted(operation.path)}"]
+    arguments = "".join(f' -c "{word}"' for word in words)
+    return [f"xfs_io{options}{arguments} {quoted(operation.path)}"]
 
 
 def _pwrite(operation: Operation, offset: int, options: str = "", flags: str = "") -> list[str]:
@@ -197,8 +197,8 @@ def _with_file(word: str, path: str, numbers: str) -> str:
 
 def _setxattr(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
     value = operation.value if _PLAIN.fullmatch(operation.value) else f"0x{operation.value.encode().hex()}"
-    given = f" -v {value}" if operation.value else ""
-    return [f"setfattr -n {shlex.quote(operation.name)}{given} {quoted(operation.path)}"]
+    option = f" -v {value}" if operation.value else ""
+    return [f"setfattr -n {shlex.quote(operation.name)}{option} {quoted(operation.path)}"]
 
 
 def _commit(_operation: Operation, _before: Tree, fstype: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A finding as a shell script that makes the file system, runs the operations, cuts the power, recovers and looks.
+"""Writes a finding as a shell script: makes the file system, runs the operations, cuts the power, recovers and checks.
 
 The power cut is made with device mapper. dm-flakey drops later writes. dm-log-writes logs every write, so that the disk
 at some instant can be put together again, if necessary without some of the writes.
@@ -24,7 +24,7 @@ class FlakeyCut:
     operations: int
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In words."""
         return "dm-flakey drops all writes from then on"
 
@@ -45,7 +45,7 @@ class LogCut:
     is_inside: bool = True
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In words."""
         without = f" but for {len(self.lost)} of the last writes" if self.lost else ""
         return f"a log of dm-log-writes is replayed up to it{without}"
@@ -82,7 +82,7 @@ class Symptom:
 
 
 def script(title: str, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut) -> str:
-    """The script, for bash. `trees` are those of `simulate`. Raises NoCommandError."""
+    """Returns the script, for bash. `trees` are those of `simulate`. Raises NoCommandError."""
     require_plain(target)
     parts = [
         _head(title, target, symptom, cut),
@@ -99,19 +99,19 @@ def _head(title: str, target: Target, symptom: Symptom, cut: Cut) -> str:
     disks = {"DISK": target.size_mib} | ({"LOG": LOG_MIB} if isinstance(cut, LogCut) else {})
     sizes = ", ".join(f"{name} {size} MiB" for name, size in disks.items())
     devices = " ".join(f"{name}=/dev/sd{letter}" for name, letter in zip(disks, "XY", strict=False))
-    given = "\n".join(f"{name}=${{{name}:?a disk that may be overwritten}}" for name in disks)
+    variables = "\n".join(f"{name}=${{{name}:?a disk that may be overwritten}}" for name in disks)
     claims = "".join(_comment(line, indent=3) + "\n" for line in symptom.claims)
     return f"""#!/bin/bash
 {_comment(title)}
 {claims}#
 # As root on a test machine; what is on the disks is lost (at least {sizes}; sectors of 512 bytes):
 #   {devices} bash reproduce.sh
-# The power cut: {cut.said}.
+# The power cut: {cut.description}.
 # Exit code 1: the violation shows, 0: it does not, 2: something failed.
 set -Eeuo pipefail
 trap 'echo "line $LINENO failed" >&2; exit 2' ERR
 trap '{{ umount "$MNT"; dmsetup remove cut; }} 2>/dev/null || :' EXIT
-{given}
+{variables}
 MNT=${{MNT:-/mnt}}
 SECTORS={target.size_mib * 2048}
 
@@ -121,12 +121,12 @@ attach() {{ mount -t {target.fstype}{options} /dev/mapper/cut "$MNT"; }}
 
 
 def _comment(text: str, indent: int = 1) -> str:
-    """A comment of one line. What came of a crash, or from a stranger, may have line ends."""
+    """Makes a comment of one line. Results of crashes and texts of strangers may have line breaks."""
     return f"#{' ' * indent}{one_line(text)}"
 
 
 def require_plain(target: Target) -> None:
-    """Raise NoCommandError for a target that mkfs and mount alone do not make."""
+    """Raises NoCommandError for a target that mkfs and mount alone do not make."""
     if target.helper:
         raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
     if target.after_mkfs:
@@ -136,7 +136,7 @@ def require_plain(target: Target) -> None:
 
 
 def operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut) -> dict[str, list[str]]:
-    """The bodies of functions in shell, by their names: `setup`, `operations`, and for a LogCut `last_operation`."""
+    """Returns the bodies of shell functions by name: `setup`, `operations`, and for a LogCut `last_operation`."""
     setup = len(workload.setup)
     ran = workload.operations[: cut.operations]
     last = len(ran) - 1 if isinstance(cut, LogCut) and cut.is_inside else len(ran)
@@ -153,7 +153,7 @@ def operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut) 
 
 
 def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
-    """Raise NoCommandError if a part needs a handle of the part before: each part is a shell of its own."""
+    """Raises NoCommandError if a part needs a handle of an earlier part, since each part runs in its own shell."""
     opened = set[str]()
     for operation in operations:
         if operation.form.opens:
@@ -165,8 +165,8 @@ def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
 def _lines(operations: tuple[Operation, ...], trees: list[Tree], target: Target) -> list[str]:
     lines = []
     for operation, before in zip(operations, trees, strict=False):
-        said = commands(operation, before, target.fstype)
-        lines += said if said == [str(operation)] else [_comment(str(operation)), *said]
+        body = commands(operation, before, target.fstype)
+        lines += body if body == [str(operation)] else [_comment(str(operation)), *body]
     return lines
 
 
@@ -183,7 +183,7 @@ def _cut(cut: Cut, symptom: Symptom) -> str:
 
 def _replay(cut: LogCut) -> str:
     words = {f"{write.sector}+{write.sectors}": _comment(write.words) for write in cut.lost}
-    lost = "".join(f"    {place}  {said}\n" for place, said in words.items())
+    lost = "".join(f"    {place}  {comment}\n" for place, comment in words.items())
     call = f'LOST=(\n{lost})\nreplay {cut.flushes} "${{LOST[@]}}"' if lost else f"replay {cut.flushes}"
     attached = 'dmsetup create cut --table "0 $SECTORS linear $DISK 0"'
     return f'{call}\nblockdev --flushbufs "$DISK"\n{attached}\n'

@@ -18,7 +18,7 @@ from postcrash._core import Recording, intervals, write_recording
 from postcrash.harness.examination.recording_metadata import about_target
 from postcrash.harness.findings.bundles.archive import write_archive
 from postcrash.harness.findings.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING
-from postcrash.harness.findings.bundles.import_bundle import take
+from postcrash.harness.findings.bundles.import_bundle import import_bundle
 from postcrash.harness.findings.bundles.validation import BundleParts, id_of
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.store.consoles import Casualty
@@ -39,7 +39,7 @@ def read(file: Path) -> None:
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
         store = Store(folder)
         try:
-            take(file, store)
+            import_bundle(file, store)
         finally:
             store.close()
 

@@ -108,7 +108,7 @@ def made_of(settings: MachineSettings, store: Store, target: str, judge: str, te
     """The test of a finding on `target`."""
     finding = found(settings, store, target, judge, text)
     return fstests_test(
-        store, finding, target=target_named(target), name="999", statement="It is so.", tried=None, kernel="UML"
+        store, finding, target=target_named(target), name="999", statement="It is so.", script=None, kernel="UML"
     )
 
 

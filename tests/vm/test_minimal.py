@@ -19,8 +19,8 @@ from postcrash.harness.examination.planner import plan_again
 from postcrash.harness.examination.recording_metadata import provenance
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.minimize import MinimalFinding, minimize
-from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reduction import minimal, possible
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -181,7 +181,7 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
 def test_what_a_crash_lost_has_a_name(settings: MachineSettings, store: Store, target: str) -> None:
     plan = plan_for(parse_workload("creat a\nappend a 8192\nfsync a\n", "lost"), target, "durability", "lying")
     result = examined(replace(plan, findings_max=5), settings, store)
-    findings = named(result.findings, store)
+    findings = with_block_names(result.findings, store)
     names = [
         write.name for finding in findings if finding.explanation is not None for write in finding.explanation.lost
     ]

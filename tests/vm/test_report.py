@@ -17,7 +17,7 @@ from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.violation_count import violating
 from postcrash.harness.files.places import cache_folder
-from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.reproduce import Reproducer, reproducers
 from postcrash.harness.findings.symptom import shell_tests
 from postcrash.harness.guests.kernels.kernel import find_kernel
@@ -139,7 +139,7 @@ def found(settings: MachineSettings, store: Store, target_name: str, judge: str,
     )
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], Crew(settings, 1), store, progress)
-    return named(result.findings, store)[0]
+    return with_block_names(result.findings, store)[0]
 
 
 def scripts_of(finding: Finding, store: Store) -> tuple[Reproducer, ...]:

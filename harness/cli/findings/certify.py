@@ -10,7 +10,7 @@ from postcrash.harness.cli.options import json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.certified_run import CertifiedRun, certified_runs
 from postcrash.harness.examination.certify import Trial
-from postcrash.harness.examination.certify import certify as run
+from postcrash.harness.examination.certify import certify as certify_run
 from postcrash.harness.examination.recording_metadata import target_of_recording
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import say, write_json
@@ -49,11 +49,12 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
         raise UsageError(f"the store has no certificate of a recording {id!r}")
     sessions = _sessions(session, runs)
     made_here = [run for run in runs if run.guest in sessions]
-    gone = sorted({run.kernel for run in runs if run.guest not in sessions})
+    missing_kernels = sorted({run.kernel for run in runs if run.guest not in sessions})
     if not made_here:
-        raise UsageError(_made_elsewhere(gone, session))
-    if gone and session.kernel_name is None:
-        say(f"{len(runs) - len(made_here)} of {len(runs)} recordings are left out: {_made_elsewhere(gone, session)}")
+        raise UsageError(_made_elsewhere(missing_kernels, session))
+    if missing_kernels and session.kernel_name is None:
+        omitted = f"{len(runs) - len(made_here)} of {len(runs)} recordings are left out"
+        say(f"{omitted}: {_made_elsewhere(missing_kernels, session)}")
     trials = list(_trials(sessions, made_here, samples, seed))
     wrong = [(recording, trial) for recording, trial in trials if not trial.confirmed]
     shown = [state_id(recording, trial.interval, trial.choices) for recording, trial in wrong]
@@ -69,37 +70,37 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
 
 
 def _sessions(session: Session, runs: list[CertifiedRun]) -> dict[str, Session]:
-    """For the guests of the runs that can be made here, a session on their kernel; with --kernel, on that one only."""
+    """Returns a session for each guest that can be made here, on its kernel; with --kernel, on that one only."""
     found: dict[str, Session] = {}
-    for guest, made in _by_guest(runs).items():
-        recorded = dict.fromkeys(run.recording for run in made)
-        same = session.with_targets(target_of_recording(session.store, recording) for recording in recorded)
+    for guest, guest_runs in _by_guest(runs).items():
+        recordings = dict.fromkeys(run.recording for run in guest_runs)
+        same = session.with_targets(target_of_recording(session.store, recording) for recording in recordings)
         if session.kernel_name is not None:
             kernel = same.kernel if same.guest() == guest else None
         else:
-            kernel = same.same_kernel(made[0].kernel, guest, None)
+            kernel = same.same_kernel(guest_runs[0].kernel, guest, None)
         if kernel is not None:
             found[guest] = same.on(kernel)
     return found
 
 
 def _by_guest(runs: list[CertifiedRun]) -> dict[str, list[CertifiedRun]]:
-    """The runs whose guest is known, oldest first."""
+    """Groups the runs whose guest is known, oldest first."""
     found: dict[str, list[CertifiedRun]] = {}
-    for made in runs:
-        if made.guest:
-            found.setdefault(made.guest, []).append(made)
+    for run in runs:
+        if run.guest:
+            found.setdefault(run.guest, []).append(run)
     return found
 
 
 def _made_elsewhere(kernels: list[str], session: Session) -> str:
-    made = f"the certificates were made on {', '.join(kernels)}"
+    origin = f"the certificates were made on {', '.join(kernels)}"
     if session.kernel_name is None:
-        return f"{made}: this kernel, or the modules or programs of its guests, are not here any more"
-    here = session.kernel.label
-    if here in kernels:
-        return f"the certificates were made on another build of {here}, or with other modules or programs in the guest"
-    return f"{made}, not on {here}"
+        return f"{origin}: this kernel, or the modules or programs of its guests, are not here any more"
+    label = session.kernel.label
+    if label in kernels:
+        return f"the certificates were made on another build of {label}, or with other modules or programs in the guest"
+    return f"{origin}, not on {label}"
 
 
 def _trials(
@@ -113,9 +114,9 @@ def _trials(
     drawn = [(known, share, chance.randrange(2**32)) for known, share in zip(runs, shares, strict=True)]
     for guest, session in sessions.items():
         with Machine(session.settings) as machine:
-            for known, share, draw in (each for each in drawn if each[0].guest == guest):
+            for known, share, draw in (draw for draw in drawn if draw[0].guest == guest):
                 store = session.store
                 source = Source(store.recording_path(known.recording), store.base_path(known.base), known.model)
-                found = run(machine, source, known.read_certificates(), share, draw, is_whole=known.is_whole)
+                found = certify_run(machine, source, known.read_certificates(), share, draw, is_whole=known.is_whole)
                 trials.extend((known.recording, trial) for trial in found)
     return trials

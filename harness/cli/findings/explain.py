@@ -9,8 +9,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.bundles.import_bundle import finding_named
-from postcrash.harness.findings.finding_details import told
-from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.finding_details import stories_of, with_block_names
 from postcrash.model import ExitCode
 from postcrash.model.text import visible
 from postcrash.reports.explanation.explanation_text import render_text
@@ -44,7 +43,7 @@ def explain(session: Session, id: str, perfetto: str | None, json_file: str | No
       postcrash explain f-1a2b3c4d5e6f7a8b
       postcrash explain f-1a2b3c4d5e6f7a8b --perfetto trace.json
     """
-    (finding,) = named([finding_named(session, id)], session.store)
+    (finding,) = with_block_names([finding_named(session, id)], session.store)
     write_json(json_file, finding.to_json())
     if perfetto is not None:
         write_json(perfetto, _trace_events(session, finding))
@@ -63,7 +62,7 @@ def explain(session: Session, id: str, perfetto: str | None, json_file: str | No
 
 def _trace_events(session: Session, finding: Finding) -> Json:
     """The finding's timeline. Raises UsageError where it has none."""
-    (story,) = told([finding], session)
+    (story,) = stories_of([finding], session)
     if story.timeline is None or story.finding.explanation is None:
         raise UsageError(f"{finding.id} has no timeline: its recording is gone, or it has no crash state")
     title = f"{finding.id}: {finding.checker} on {finding.target}"
@@ -71,7 +70,7 @@ def _trace_events(session: Session, finding: Finding) -> Json:
 
 
 def _found_on(finding: Finding) -> str:
-    build = f" ({finding.built.told})" if finding.built is not None else ""
+    build = f" ({finding.built.description})" if finding.built is not None else ""
     return visible(f"found on: {finding.target}, {finding.kernel}{build}")
 
 

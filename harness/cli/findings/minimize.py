@@ -14,7 +14,7 @@ from postcrash.harness.files.output import say, write_json, write_text
 from postcrash.harness.findings.bundles.import_bundle import finding_named
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.harness.findings.minimize import MinimalFinding, minimized_on
-from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
+from postcrash.harness.findings.own_kernel import guest_difference, on_its_kernel
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.model import ExitCode, parse_workload
 from postcrash.store.records import Finding
@@ -50,7 +50,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
     """
     finding = finding_named(session, id)
     session = on_its_kernel(session, finding)
-    if unlike := unlike_found(finding, session):
+    if unlike := guest_difference(finding, session):
         say(f"{finding.id}: {unlike}")
     found = minimized(session, finding, recoveries, fresh)
     write_json(json_file, to_json(finding, found))

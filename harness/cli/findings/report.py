@@ -13,12 +13,12 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_text
 from postcrash.harness.findings.bundles.import_bundle import finding_named
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.fstests import WrittenTest, fstests_test
-from postcrash.harness.findings.naming import named
-from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
+from postcrash.harness.findings.own_kernel import guest_difference, on_its_kernel
 from postcrash.harness.findings.recipients import recipients
 from postcrash.harness.findings.reproduce import Reproducer, finding_to_report, finding_to_show, reproducers_of
-from postcrash.harness.findings.script_trials import ScriptForms, told_of_others, told_of_script
+from postcrash.harness.findings.script_trials import ScriptForms, other_kernel_lines, script_summary
 from postcrash.harness.findings.statement import statement_of
 from postcrash.harness.findings.violating_states import violating_states
 from postcrash.model import ExitCode
@@ -106,27 +106,30 @@ def report(
     else:
         smallest = finding if finding.minimal is None else session.store.finding(finding.minimal)
     finding = finding_to_report(finding, smallest, session.target_of(finding))
-    (finding,) = named([finding], session.store)
+    (finding,) = with_block_names([finding], session.store)
     if finding.explanation is None:
         raise UsageError(f"{finding.id} was never explained")
     target = session.target_of(finding)
-    to = recipients(tree, target.fstype) if tree is not None else ()
+    addresses = recipients(tree, target.fstype) if tree is not None else ()
     shown = finding_to_show(finding, target)
-    if name is not None:  # it may be that there can be none
+    if name is not None:  # raises UsageError before anything is run
         _fstests(session, shown, target, name, None)
-    tried = _reproducer(session, shown, target, times if is_tried else 0, is_tried_on_others)
+    reproduction = _reproduction(session, shown, target, times if is_tried else 0, is_tried_on_others)
     if script_file is not None:
-        if tried.form is None:
-            raise UsageError(tried.told)
-        write_text(script_file, tried.form.text)
+        if reproduction.script is None:
+            raise UsageError(reproduction.result)
+        write_text(script_file, reproduction.script.text)
     if fstests_file is not None and name is not None:
-        test = _fstests(session, shown, target, name, tried.form)
-        write_text(fstests_file, test.text)
-        write_text(f"{fstests_file}.out", test.golden)
-        Path(fstests_file).chmod(0o755)
-    states, text = violating_states(session.store, shown), tried.form.text if tried.form else ""
-    said = Mail(statement_of(finding), states, tried.told, text, tried.others, to)
-    write_text(output, mail(finding, finding.explanation, target, said))
+        _write_fstests(fstests_file, _fstests(session, shown, target, name, reproduction.script))
+    details = Mail(
+        statement=statement_of(finding),
+        states=violating_states(session.store, shown),
+        script_result=reproduction.result,
+        script=reproduction.script.text if reproduction.script else "",
+        other_kernels=reproduction.other_kernels,
+        recipients=addresses,
+    )
+    write_text(output, mail(finding, finding.explanation, target, details))
     return ExitCode.HOLDS
 
 
@@ -137,31 +140,37 @@ def _name_of_test(file: str) -> str:
     return name
 
 
-def _fstests(session: Session, finding: Finding, target: Target, name: str, tried: Reproducer | None) -> WrittenTest:
-    """The test of that name, which says how it went if it was `tried`. Raises UsageError if there can be none."""
-    kernel = session.kernel.label if tried is not None and tried.codes else finding.kernel
+def _fstests(session: Session, finding: Finding, target: Target, name: str, script: Reproducer | None) -> WrittenTest:
+    """Returns the test, with the results of `script` if it was run. Raises UsageError if there can be none."""
+    kernel = session.kernel.label if script is not None and script.codes else finding.kernel
     statement = statement_of(finding)
     try:
         return fstests_test(
-            session.store, finding, target=target, name=name, statement=statement, tried=tried, kernel=kernel
+            session.store, finding, target=target, name=name, statement=statement, script=script, kernel=kernel
         )
     except NoCommandError as error:
         raise UsageError(f"{finding.id}: there is no test of fstests: {error}") from error
 
 
+def _write_fstests(file: str, test: WrittenTest) -> None:
+    write_text(file, test.text)
+    write_text(f"{file}.out", test.golden)
+    Path(file).chmod(0o755)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reproduction:
-    """The script, if there can be one, and what is known of it, in words: on the kernel, and on each other one."""
+    """The script, if there can be one, and its results in words: on the finding's kernel and on each other one."""
 
-    form: Reproducer | None
-    told: str
-    others: tuple[str, ...] = ()
+    script: Reproducer | None
+    result: str
+    other_kernels: tuple[str, ...] = ()
 
 
-def _reproducer(
+def _reproduction(
     session: Session, shown: Finding, target: Target, times: int, is_tried_on_others: bool
 ) -> _Reproduction:
-    """With `times` 0 nothing is run."""
+    """Runs the script on the session's kernel, unless `times` is 0."""
     try:
         scripts = reproducers_of(shown, target, session.store)
     except NoCommandError as error:
@@ -169,8 +178,8 @@ def _reproducer(
     if not times:
         return _Reproduction(scripts[0], "The script below has not been run.")
     forms = ScriptForms(shown, target, scripts)
-    trial = forms.tried_on(session.kernel, session.kernel.label, times)
-    others = list(forms.tried_on_others(session.kernel)) if is_tried_on_others else []
-    unlike, told = unlike_found(shown, session), told_of_script(trial)
-    told = f"{told} This was {unlike}." if unlike else told
-    return _Reproduction(trial.reproducer, told, tuple(told_of_others(trial, others)))
+    trial = forms.run_on_kernel(session.kernel, session.kernel.label, times)
+    others = list(forms.run_on_other_kernels(session.kernel)) if is_tried_on_others else []
+    difference, result = guest_difference(shown, session), script_summary(trial)
+    result = f"{result} This was {difference}." if difference else result
+    return _Reproduction(trial.reproducer, result, tuple(other_kernel_lines(trial, others)))

@@ -8,8 +8,8 @@ from postcrash.harness.cli.options import json_option, kernel_options
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.bundles.import_bundle import finding_named
-from postcrash.harness.findings.flips import Flip, flips, with_flips
-from postcrash.harness.findings.own_kernel import on_its_kernel, unlike_found
+from postcrash.harness.findings.flips import Flip, flips, with_needed
+from postcrash.harness.findings.own_kernel import guest_difference, on_its_kernel
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import ExitCode, Verdict, worst
@@ -54,29 +54,36 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
-    unlike = unlike_found(finding, session)
-    tried: list[Flip] = []
+    difference = guest_difference(finding, session)
+    tried_flips: list[Flip] = []
     if flip:
         with Machine(session.settings) as machine:
-            tried = flips(session, machine, finding)
-        if not unlike:  # what another guest shows is nothing about the finding
-            session.store.put_finding(with_flips(finding, tried))
+            tried_flips = flips(session, machine, finding)
+        if not difference:  # the result of another guest says nothing about the finding
+            session.store.put_finding(with_needed(finding, tried_flips))
     write_json(
         json_file,
-        {"id": finding.id, "state": finding.state, "kernel": session.kernel.label, "unlike_found": unlike}
-        | {"runs": times, "failures": failures, "message": message}
-        | ({"flips": [to_plain(each) for each in tried]} if flip else {}),
+        {
+            "id": finding.id,
+            "state": finding.state,
+            "kernel": session.kernel.label,
+            "unlike_found": difference,
+            "runs": times,
+            "failures": failures,
+            "message": message,
+        }
+        | ({"flips": to_plain(tuple(tried_flips))} if flip else {}),
     )
     if json_file != "-":
         console = Console(soft_wrap=True)
         place = f"{finding.checker} on {finding.target}, {session.kernel.label}"
-        if unlike:
-            console.print(f"{finding.id}: {unlike}", markup=False, highlight=False)
+        if difference:
+            console.print(f"{finding.id}: {difference}", markup=False, highlight=False)
         console.print(f"{finding.id}: fails {failures} of {times} times ({place})", markup=False, highlight=False)
         console.print(message, markup=False, highlight=False)
-        for each in tried:
-            place = f"sectors {each.sector} to {each.sector + each.sectors}"
-            console.print(f"with {place} kept: {_WORDS[each.verdict]}", highlight=False)
+        for tried in tried_flips:
+            place = f"sectors {tried.sector} to {tried.sector + tried.sectors}"
+            console.print(f"with {place} kept: {_WORDS[tried.verdict]}", highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE
     return worst(verdict for verdict, _ in answers).exit_code

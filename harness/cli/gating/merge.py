@@ -9,7 +9,7 @@ from postcrash.harness.cli.gating.result_formats import ResultFiles, result_opti
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import say
-from postcrash.harness.findings.bundles.folder import take_bundles
+from postcrash.harness.findings.bundles.folder import import_bundles
 from postcrash.harness.gate.merging import load_result, merged
 from postcrash.model import ExitCode
 from postcrash.reports.gate.difference import differences, different_questions
@@ -41,7 +41,7 @@ def merge(session: Session, files: Sequence[str], bundles: Path | None, result_f
     except ValueError as error:
         raise UsageError(str(error)) from error
     if bundles is not None:
-        take_bundles(session.store, bundles, say)
+        import_bundles(session.store, bundles, say)
     result_files.write(run, session)
     return run.verdict.exit_code
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import write_text
-from postcrash.harness.findings.finding_details import told
+from postcrash.harness.findings.finding_details import stories_of
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.reports.gate.github import github
 from postcrash.reports.gate.groups import cause_groups
@@ -40,7 +40,7 @@ def _html(run: GateRun, session: Session) -> str:
     for id in dict.fromkeys(failure.finding for _, failure in run.failures() if failure.finding):
         with suppress(NotInStoreError):
             findings.append(session.store.finding(id))
-    return render(report_of_gate(run), told(findings, session), session.invocation)
+    return render(report_of_gate(run), stories_of(findings, session), session.invocation)
 
 
 _FORMATS: dict[str, tuple[Callable[[GateRun, Session], str], str]] = {

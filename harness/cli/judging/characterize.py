@@ -21,8 +21,8 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.files.output import command_line, write_json, write_text
-from postcrash.harness.findings.finding_details import told
-from postcrash.harness.findings.flips import flipped
+from postcrash.harness.findings.finding_details import stories_of
+from postcrash.harness.findings.flips import find_needed_writes
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.matrix import labels_in, questions_by_kernel, run_column
@@ -126,7 +126,7 @@ def characterize(
     with TerminalProgress(sum(each.plans for each in questions)) as progress:
         for each in questions:
             column, found = run_column(
-                session, each, question, guests, progress, fresh=fresh, labels=labels, finish=flipped
+                session, each, question, guests, progress, fresh=fresh, labels=labels, finish=find_needed_writes
             )
             columns.append(column)
             findings.extend(found)
@@ -135,7 +135,7 @@ def characterize(
     if not matrix.cells:
         raise NothingSelectedError("no target or no property is selected")
     keep_last(session.store, [cell.witness for cell in matrix.cells if cell.witness])
-    stories = told(findings, session)
+    stories = stories_of(findings, session)
     _write(session, matrix, stories, markdown=markdown, html=html, json_file=json_file)
     if contract is not None:
         (column,) = matrix.columns

@@ -32,8 +32,8 @@ from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.files.output import write_json
 from postcrash.harness.files.workload_files import loaded
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.last_finding import keep_last
-from postcrash.harness.findings.naming import named
 from postcrash.model import Verdict
 from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Statements, said_of, verdict_on_promises
@@ -117,7 +117,7 @@ def check(
             (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
         if result.unsupported:
             raise UsageError(result.notes[0])
-        result = replace(result, findings=named(result.findings, session.store))
+        result = replace(result, findings=with_block_names(result.findings, session.store))
         firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
         smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
         keep_last(session.store, [least.finding.id for _, least in smallest] or [each.id for each in result.findings])

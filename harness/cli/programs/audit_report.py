@@ -17,8 +17,8 @@ from postcrash.harness.examination.coverage import coverage, states_text, within
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import command_line, write_json, write_text
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.last_finding import keep_last
-from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels.suitability import ONLY_UML_RUNS_PROGRAMS
 from postcrash.model import worst
@@ -112,7 +112,7 @@ def _recordings_text(done: Audit) -> str:
 
 
 def _print_findings(console: Console, session: Session, result: Examination) -> None:
-    for finding in named(result.findings, session.store):
+    for finding in with_block_names(result.findings, session.store):
         console.rule(f"[red]{finding.message}[/] · {finding.id}")
         if finding.explanation is not None:
             render_text(finding.explanation, console, finding.needed)

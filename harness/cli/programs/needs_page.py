@@ -9,7 +9,7 @@ from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.cli.programs.needs_text import change_text, worth_showing
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import command_line
-from postcrash.harness.findings.finding_details import told
+from postcrash.harness.findings.finding_details import stories_of
 from postcrash.reports.page.needs_page import Vulnerability, report_of_needs
 from postcrash.reports.page.page import render
 from postcrash.store.store import NotInStoreError
@@ -54,4 +54,4 @@ def needs_page(
     about = f"Made on {date.isoformat()}, device model {model}, by {command_line()}"
     kernel = session.kernel.label
     report = report_of_needs(rows, cells, vulnerabilities, about, kernel)
-    return render(report, told(found, session), session.invocation)
+    return render(report, stories_of(found, session), session.invocation)

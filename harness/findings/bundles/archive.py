@@ -1,7 +1,7 @@
-"""Bundles as files: a tar in gzip, written so that equal content gives equal bytes, and read as what a stranger made.
+"""Reads and writes bundle files: reproducible tar archives in gzip, which come from strangers when they are read.
 
-Reading goes through the file once. Nothing is written to the disk by its name in the archive. Only the plainest tar is
-read: regular files whose names are expected, each at most once and no larger than expected, and nothing else.
+A file is read in one pass. Names in the archive are never names on the disk. Only plain archives are accepted: regular
+files with expected names, each at most once and no larger than expected.
 """
 
 import tarfile
@@ -21,25 +21,25 @@ _PADDING_BYTES_MAX = tarfile.RECORDSIZE
 
 
 class BundleError(UsageError):
-    """A file is no bundle, or a bundle that is not taken. The text names the file and says what is wrong with it."""
+    """A file is no bundle, or a bundle that is refused. The text names the file and the reason."""
 
 
 def write_archive(out: BinaryIO, members: Iterable[tuple[str, int, BinaryIO]]) -> None:
-    """Write an archive of `members`: name, size in bytes, and content. No time or user of this machine goes into it."""
+    """Writes an archive of `members`: name, size in bytes, and content. It has no times and no user names."""
     with (
         GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as archive,
     ):
         for name, size, content in members:
-            about = tarfile.TarInfo(name)
-            about.size = size
-            archive.addfile(about, content)
+            info = tarfile.TarInfo(name)
+            info.size = size
+            archive.addfile(info, content)
 
 
 def read_archive(path: Path, sizes: Mapping[str, int]) -> Iterator["Member"]:
-    """The members of an archive, one after the other. What was not read of a member is skipped when the next is asked.
+    """Yields the members of an archive. The unread rest of a member is skipped when the next one is requested.
 
-    `sizes` are the names that are allowed, with the most bytes that each may have. Raises BundleError.
+    `sizes` are the allowed names with the most bytes of each. Raises BundleError.
     """
     try:
         if not path.is_file():
@@ -66,14 +66,14 @@ class Member:
         return data
 
     def skip(self) -> None:
-        """Go to the end of its last block."""
+        """Skips to the end of its last block."""
         while self.read(_CHUNK_BYTES):
             pass
         self._source.exactly(-self.size % _BLOCK)
 
 
 class _UnpackedFile:
-    """The content of a gzip file with one member. No more than what is asked for is unpacked."""
+    """The content of a gzip file with one member. It unpacks no more than is requested."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file = path, file
@@ -114,12 +114,12 @@ class _UnpackedFile:
 
 
 def _members(source: _UnpackedFile, sizes: Mapping[str, int]) -> Iterator[Member]:
-    seen: set[str] = set()
+    names: set[str] = set()
     while (header := source.exactly(_BLOCK)) != _END:
         member = _member(header, source, sizes)
-        if member.name in seen:
+        if member.name in names:
             raise source.error(f"{member.name} is in it twice")
-        seen.add(member.name)
+        names.add(member.name)
         yield member
         member.skip()
     padding = 0
@@ -131,13 +131,13 @@ def _members(source: _UnpackedFile, sizes: Mapping[str, int]) -> Iterator[Member
 
 def _member(header: bytes, source: _UnpackedFile, sizes: Mapping[str, int]) -> Member:
     try:
-        about = tarfile.TarInfo.frombuf(header, "ascii", "backslashreplace")
+        info = tarfile.TarInfo.frombuf(header, "ascii", "backslashreplace")
     except (tarfile.TarError, ValueError) as error:
         raise source.error(str(error)) from None
-    if about.name not in sizes:
-        raise source.error(f"it has a member {about.name!r}, and may have {', '.join(sizes)}")
-    if about.type != tarfile.REGTYPE:
-        raise source.error(f"{about.name} is not a regular file")
-    if not 0 <= about.size <= sizes[about.name]:
-        raise source.error(f"{about.name} has {about.size} bytes, and may have {sizes[about.name]}")
-    return Member(about.name, about.size, source)
+    if info.name not in sizes:
+        raise source.error(f"it has a member {info.name!r}, and may have {', '.join(sizes)}")
+    if info.type != tarfile.REGTYPE:
+        raise source.error(f"{info.name} is not a regular file")
+    if not 0 <= info.size <= sizes[info.name]:
+        raise source.error(f"{info.name} has {info.size} bytes, and may have {sizes[info.name]}")
+    return Member(info.name, info.size, source)

@@ -1,4 +1,4 @@
-"""What a bundle holds, and how it is written."""
+"""The content of a bundle, and how it is written."""
 
 import io
 import json
@@ -16,9 +16,9 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.files.digest import content_digest
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.bundles.archive import write_archive
-from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, admitted, as_found
-from postcrash.harness.findings.naming import named
-from postcrash.harness.findings.own_kernel import is_found_on, on_its_kernel, unlike_found
+from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, validated, without_later_results
+from postcrash.harness.findings.finding_details import with_block_names
+from postcrash.harness.findings.own_kernel import guest_difference, is_same_build, on_its_kernel
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.kernels.config import config_of
@@ -49,7 +49,7 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class BundleNotes:
-    """What people may want to know, and no replay needs. `left_out` says what is not in the bundle, and why."""
+    """Information for people that no replay needs. `left_out` lists what is not in the bundle, and why."""
 
     package: str
     config: str
@@ -58,22 +58,25 @@ class BundleNotes:
 
 
 def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> tuple[str, ...]:
-    """Write a finding of the store as a bundle. Equal findings give equal bytes. Raises UsageError if it cannot be one.
+    """Writes a finding of the store as a bundle, reproducibly. Raises UsageError if it cannot be in one.
 
-    Returns what is left out, and why. The finding's kernel is described if it is here.
+    Returns what is left out, and why. The finding's kernel is described if this machine has it.
     """
-    parts = _parts(session.store, as_found(finding))
+    parts = _parts(session.store, without_later_results(finding))
     try:
-        (finding,) = named([admitted(parts)], session.store)
+        (finding,) = with_block_names([validated(parts)], session.store)
     except RefusedError as error:
         raise UsageError(f"{finding.id} cannot be in a bundle: {error}") from error
     target = session.target_of(finding)
     notes = _notes(session, finding, target)
     manifest = {
-        **{"format": FORMAT, "postcrash": postcrash.__version__},
+        "format": FORMAT,
+        "postcrash": postcrash.__version__,
         **parts.facts(),
-        **{"mkfs_version": mkfs_version(target), "package": notes.package},
-        **{"agent": content_digest(find_binary("postcrash-agent")), "left_out": notes.left_out},
+        "mkfs_version": mkfs_version(target),
+        "package": notes.package,
+        "agent": content_digest(find_binary("postcrash-agent")),
+        "left_out": notes.left_out,
     }
     texts = {MANIFEST: _text(manifest), FINDING: _text(finding.to_json()), CONFIG: notes.config, SCRIPT: notes.script}
     files = {RECORDING: parts.recording, BELOW: parts.below, BASE: parts.base}
@@ -117,14 +120,14 @@ def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
     left_out = []
     package = config = script = ""
     try:
-        there = on_its_kernel(session, finding)
-        unlike = "" if is_found_on(finding, there) else unlike_found(finding, there)
+        own = on_its_kernel(session, finding)
+        difference = "" if is_same_build(finding, own) else guest_difference(finding, own)
     except UsageError as error:
-        unlike = str(error)
-    if unlike:
-        left_out.append(f"the kernel's package and configuration: {unlike}")
+        difference = str(error)
+    if difference:
+        left_out.append(f"the kernel's package and configuration: {difference}")
     else:
-        package, config = _package(there.kernel), config_of(there.kernel.path, there.kernel.modules) or ""
+        package, config = _package(own.kernel), config_of(own.kernel.path, own.kernel.modules) or ""
     try:
         script = reproducers_of(finding, target, session.store)[0].text
     except NoCommandError as error:
@@ -135,7 +138,7 @@ def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
 
 
 def _package(kernel: Kernel) -> str:
-    """The package that the kernel comes from. Empty if it is the user's own."""
+    """Returns the package that the kernel comes from; empty if it is the user's own."""
     stocked = (known.origin for known in Stock(cache_folder()).all() if known.path == kernel.known_as)
     origin = next(stocked, None) or installed_package(kernel.known_as)
     return "" if Path(origin).is_absolute() else origin

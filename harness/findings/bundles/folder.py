@@ -1,4 +1,4 @@
-"""The bundles of a gate's new failures: a folder of them, which shards write and which a merge reads."""
+"""A folder with the bundles of a gate's new failures: shards write it, and a merge reads it."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import replacing
 from postcrash.harness.findings.bundles.archive import BundleError
 from postcrash.harness.findings.bundles.bundle import write_bundle
-from postcrash.harness.findings.bundles.import_bundle import take
+from postcrash.harness.findings.bundles.import_bundle import import_bundle
 from postcrash.store.store import Store, StoreError
 
 ENDING = ".tar.gz"
@@ -17,7 +17,7 @@ BUNDLES_MAX = 1000
 
 
 def write_bundles(session: Session, ids: Iterable[str], folder: Path, note: Callable[[str], None]) -> None:
-    """Write the findings with these ids to `folder`. What cannot be written is told to `note`."""
+    """Writes the findings with these ids to `folder`. Calls `note` for each that cannot be written."""
     for id in dict.fromkeys(ids):
         place = folder / f"{id}{ENDING}"
         try:
@@ -30,8 +30,8 @@ def write_bundles(session: Session, ids: Iterable[str], folder: Path, note: Call
             note(f"{place}: {error}")
 
 
-def take_bundles(store: Store, folder: Path, note: Callable[[str], None]) -> None:
-    """Put the findings of the folder's bundles into the store. What is not taken is told to `note`.
+def import_bundles(store: Store, folder: Path, note: Callable[[str], None]) -> None:
+    """Puts the findings of the folder's bundles into the store. Calls `note` for each bundle that is refused.
 
     Raises UsageError if the folder cannot be read.
     """
@@ -43,6 +43,6 @@ def take_bundles(store: Store, folder: Path, note: Callable[[str], None]) -> Non
         note(f"{folder} has {len(found)} bundles, of which {BUNDLES_MAX} are read")
     for place in found[:BUNDLES_MAX]:
         try:
-            take(place, store)
+            import_bundle(place, store)
         except (BundleError, HarnessError, StoreError) as error:
             note(f"{place}: {error}")

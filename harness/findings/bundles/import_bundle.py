@@ -1,4 +1,4 @@
-"""Put the finding of a bundle into a store. Nothing of it is believed before it has been checked."""
+"""Puts the finding of a bundle into a store, after all of it has been checked."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import say
 from postcrash.harness.findings.bundles.archive import BundleError, Member, read_archive
 from postcrash.harness.findings.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING, SIZES
-from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, admitted, as_found
+from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, validated, without_later_results
 from postcrash.harness.findings.last_finding import LAST, id_named, keep_last
 from postcrash.model.validation import shown
 from postcrash.store.json_codec import Json
@@ -26,10 +26,10 @@ _NUMBER_CHARACTERS_MAX = 20
 
 
 def finding_named(session: Session, name: str) -> Finding:
-    """The finding with the id `name`, the one that `last` stands for, or that of the bundle in the file `name`.
+    """Returns the finding with the id `name`, the one that `last` stands for, or that of the bundle in the file `name`.
 
-    The bundle's finding is then in the store. Raises NotInStoreError, BundleError for what is no bundle, and UsageError
-    for what is neither.
+    The bundle's finding is put into the store. Raises NotInStoreError, BundleError if the file is no bundle, and
+    UsageError if `name` is neither.
     """
     id = id_named(session.store, name)
     if id != name:
@@ -40,22 +40,22 @@ def finding_named(session: Session, name: str) -> Finding:
         raise UsageError(
             f"expected a finding's id (f- and 16 hexadecimal digits), `{LAST}` or a bundle, found {shown(name)}"
         )
-    finding = take(Path(name), session.store)
+    finding = import_bundle(Path(name), session.store)
     keep_last(session.store, [finding.id])
     say(f"{name}: finding {finding.id} is in the store {session.store.folder}")
     return finding
 
 
-def take(path: Path, store: Store) -> Finding:
-    """Put the finding of the bundle at `path` into the store, with all that it rests on. Returns the store's finding.
+def import_bundle(path: Path, store: Store) -> Finding:
+    """Puts the finding of the bundle at `path` into the store, with its files. Returns the store's finding.
 
-    Raises BundleError if the bundle is not taken: then nothing of it is in the store.
+    Raises BundleError if the bundle is refused: then nothing of it is in the store.
     """
     try:
         with _unpacked(path, store) as (parts, manifest):
-            finding = admitted(parts)
+            finding = validated(parts)
             _check_manifest(manifest, parts.facts())
-            return _kept(finding, parts, store)
+            return _put(finding, parts, store)
     except (RefusedError, RecursionError) as error:
         raise BundleError(f"{path}: its finding is not taken: {error}") from error
     except OSError as error:
@@ -64,7 +64,7 @@ def take(path: Path, store: Store) -> Finding:
 
 @contextmanager
 def _unpacked(path: Path, store: Store) -> Iterator[tuple[BundleParts, Json]]:
-    """The finding of a bundle and its manifest. The files are scratch files of the store, which are then removed."""
+    """Yields the parts and the manifest of a bundle. Its files are scratch files of the store until the end."""
     places = {name: store.scratch() for name in (RECORDING, BELOW, BASE)}
     digests: dict[str, str] = {}
     texts: dict[str, Json] = {}
@@ -89,7 +89,7 @@ def _unpacked(path: Path, store: Store) -> Iterator[tuple[BundleParts, Json]]:
 
 
 def _object(path: Path, member: Member) -> Json:
-    """The JSON object in a member. Python would take hours for a number of many digits."""
+    """Reads the JSON object in a member. Numbers are short: Python would take hours for one with many digits."""
 
     def number(text: str) -> int:
         if len(text) > _NUMBER_CHARACTERS_MAX:
@@ -107,7 +107,7 @@ def _object(path: Path, member: Member) -> Json:
 
 def _finding(path: Path, value: Json) -> Finding:
     try:
-        return as_found(Finding.from_json(value))
+        return without_later_results(Finding.from_json(value))
     except ValueError as error:
         raise BundleError(f"{path}: {FINDING}: {error}") from None
 
@@ -118,13 +118,13 @@ def _check_manifest(manifest: Json, facts: Json) -> None:
             raise RefusedError(f"its manifest says {name} = {shown(manifest.get(name))}, found {shown(fact)}")
 
 
-def _kept(finding: Finding, parts: BundleParts, store: Store) -> Finding:
-    """The finding, in the store with its files. A finding that is there already stays as it is."""
+def _put(finding: Finding, parts: BundleParts, store: Store) -> Finding:
+    """Puts the finding and its files into the store. A finding that is there already stays as it is."""
     try:
         known = store.finding(finding.id)
     except NotInStoreError:
         known = None
-    if known is not None and _seen(known) != _seen(finding):
+    if known is not None and _comparable(known) != _comparable(finding):
         raise RefusedError(f"the store {store.folder} has {finding.id} from another run: choose another with --store")
     _keep_files(finding, parts, store)
     if known is not None:
@@ -135,16 +135,16 @@ def _kept(finding: Finding, parts: BundleParts, store: Store) -> Finding:
     return finding
 
 
-def _seen(finding: Finding) -> Finding:
-    """The finding without what its id covers, or what each machine finds out for itself: names of builds may differ.
+def _comparable(finding: Finding) -> Finding:
+    """Returns the finding without the fields that may differ between machines, such as names of kernel builds.
 
-    What a reference shows may be another outcome in each run.
+    The outcome of a reference may differ between runs.
     """
-    return replace(as_found(finding), explanation=None, built=None, compared=None, reference_outcome=None)
+    return replace(without_later_results(finding), explanation=None, built=None, compared=None, reference_outcome=None)
 
 
 def _keep_files(finding: Finding, parts: BundleParts, store: Store) -> None:
-    """Put the files into the store. What is there under an id must be the same: ids have only a part of a digest."""
+    """Puts the files into the store. Files that are there must be the same: an id has only a part of the digest."""
     base, below = image_id(parts.base_digest), state_below(finding)
     recordings = {finding.recording: parts.recording} | ({below: parts.below} if below and parts.below else {})
     with suppress(NotInStoreError):

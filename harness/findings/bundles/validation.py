@@ -1,8 +1,7 @@
-"""What a finding must be before it goes into a bundle or comes out of one.
+"""Validates findings before they are written to a bundle or read from one.
 
-Its parts must belong together, so that nothing is shown that did not happen. Nothing in it may name a command that the
-catalogue does not have, or a file of this machine: what a stranger made must not run here. And it must not cost too
-much to look at.
+The parts of a finding must belong together, so that it shows what happened. It must not name commands that are not in
+the catalogue, or files of this machine, since bundles come from strangers. And it must be cheap to examine.
 """
 
 import json
@@ -31,6 +30,7 @@ from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.text import one_line
 from postcrash.model.units import BLOCK_SECTORS
 from postcrash.model.validation import first_objection, shown
+from postcrash.recorders.events import WriteEvent, ZeroEvent, recording_events
 from postcrash.reports.explanation import explanation
 from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.records import COMPARED, Finding, parse_state_id, recording_id, state_id
@@ -39,18 +39,18 @@ from postcrash.targets.catalogue import SIZE_MIB_MAX
 
 DISK_SECTORS_MAX = SIZE_MIB_MAX * 2048
 COST_MAX = 5_000_000
-"""The most that blocks written, times events, may come to. The largest recording so far comes to 320,000."""
+"""The most blocks written, times events. The largest recording so far comes to 320,000."""
 _REASON_MAX = 500
 _COMPARED = re.compile(rf"{COMPARED}(kernel|target):([A-Za-z0-9][\w.+-]*)")
 
 
 class RefusedError(ValueError):
-    """A finding cannot be in a bundle. The text says why."""
+    """A finding cannot be in a bundle. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleParts:
-    """A finding with the files that it rests on.
+    """A finding with its files.
 
     recording    its recording
     below        the recording of the crash state under it, if the crash came within recovery
@@ -69,23 +69,26 @@ class BundleParts:
         return self.below or self.recording
 
     def facts(self) -> Json:
-        """What a manifest says of them and can be checked, as decoded JSON."""
-        finding, recorded = self.finding, json.loads(Recording(self.of_workload).metadata)
-        application = Provenance.from_wire(recorded).application
-        told = {
-            **{"finding": finding.id, "state": finding.state, "kernel": finding.kernel, "guest": finding.guest},
+        """Returns the fields of a manifest that can be checked, as decoded JSON."""
+        finding, metadata = self.finding, json.loads(Recording(self.of_workload).metadata)
+        application = Provenance.from_wire(metadata).application
+        facts = {
+            "finding": finding.id,
+            "state": finding.state,
+            "kernel": finding.kernel,
+            "guest": finding.guest,
             "recording": _content(self.recording),
             "below": None if self.below is None else _content(self.below),
             "base": {"id": image_id(self.base_digest), "digest": self.base_digest, "bytes": self.base.stat().st_size},
             "application": None if application is None else application.name,
-            "target": asdict(_target(recorded, finding)),
+            "target": asdict(_target(metadata, finding)),
         }
-        plain: Json = json.loads(json.dumps(told))
+        plain: Json = json.loads(json.dumps(facts))
         return plain
 
 
-def _target(recorded: Json, finding: Finding) -> Target:
-    target = described_target(recorded, finding.id)
+def _target(metadata: Json, finding: Finding) -> Target:
+    target = described_target(metadata, finding.id)
     if target is None:
         raise RefusedError("its recording does not describe its target")
     return target
@@ -96,48 +99,49 @@ def _content(path: Path) -> Json:
     return {"id": recording_id(digest), "digest": digest, "bytes": path.stat().st_size}
 
 
-def as_found(finding: Finding) -> Finding:
-    """The finding without what was found out about it later."""
+def without_later_results(finding: Finding) -> Finding:
+    """Returns the finding without results of later commands, such as minimizing."""
     return replace(finding, minimal=None, needed=None)
 
 
-def admitted(parts: BundleParts) -> Finding:
-    """The finding, with an explanation that was made here. Raises RefusedError if it cannot be in a bundle."""
+def validated(parts: BundleParts) -> Finding:
+    """Returns the finding with a new explanation. Raises RefusedError if it cannot be in a bundle."""
     try:
-        return _admitted(parts)
+        return _validated(parts)
     except pydantic.ValidationError as error:
         raise RefusedError(first_objection(error)) from error
     except (UsageError, ValueError, LookupError, OverflowError, RecursionError) as error:
         raise RefusedError(textwrap.shorten(one_line(str(error)), _REASON_MAX, placeholder=" …")) from error
 
 
-def _admitted(parts: BundleParts) -> Finding:
+def _validated(parts: BundleParts) -> Finding:
     finding = parts.finding
     recording, of_workload = Recording(parts.recording), Recording(parts.of_workload)
     _check_cost(recording)
     _check_cost(of_workload)
     metadata = json.loads(of_workload.metadata)
-    recorded = Provenance.from_wire(metadata)
+    provenance = Provenance.from_wire(metadata)
     target = _target(metadata, finding)
     workload = parse_workload(finding.workload_text, finding.workload_name)
     _check_text(finding, target)
-    _check_ids(parts, recording, of_workload, recorded)
+    _check_ids(parts, recording, of_workload, provenance)
     _check_commands(target)
     _check_judge(finding)
-    _check_programs(finding, workload, recorded)
+    _check_programs(finding, workload, provenance)
     _check_recovery(finding, target)
     _check_identity(parts, target, metadata)
     History(workload, finding.started, finding.returned)
     if finding.observation is not None:
         Observation.from_wire(finding.observation)
-    with _ground(parts) as ground:
-        return _explained(finding, recording, ground)
+    with _disk_image(parts) as image:
+        return _explained(finding, recording, image)
 
 
 def _check_cost(recording: Recording) -> None:
-    """Crash states are counted in time and memory that grow with the blocks in flight at each event."""
-    events = recording.events()
-    blocks = sum(event[3] // BLOCK_SECTORS + 1 for event in events if event[0] in ("write", "zero"))
+    """Bounds the cost of counting crash states: it grows with the blocks in flight at each event."""
+    events = recording_events(recording)
+    written = (event for event in events if isinstance(event, WriteEvent | ZeroEvent))
+    blocks = sum(event.sectors // BLOCK_SECTORS + 1 for event in written)
     if recording.disk_sectors > DISK_SECTORS_MAX:
         limit = f"a guest's disk has at most {DISK_SECTORS_MAX}"
         raise RefusedError(f"its disk has {recording.disk_sectors} sectors, and {limit}")
@@ -146,7 +150,7 @@ def _check_cost(recording: Recording) -> None:
 
 
 def _check_text(finding: Finding, target: Target) -> None:
-    """Whatever is printed as one line must be one line, and must do nothing to a terminal."""
+    """Texts that are printed as one line must be one line without control characters."""
     of_target = json.dumps(asdict(target), ensure_ascii=False)
     of_kernels = _texts([to_plain(finding.built), to_plain(finding.compared)])
     for text in (*of_kernels, finding.message, finding.kernel, finding.model, finding.workload_name, of_target):
@@ -155,7 +159,7 @@ def _check_text(finding: Finding, target: Target) -> None:
 
 
 def _texts(plain: object) -> Iterator[str]:
-    """All texts in decoded JSON, but for the names of fields."""
+    """Yields all texts in decoded JSON except names of fields."""
     if isinstance(plain, str):
         yield plain
     elif isinstance(plain, list | dict):
@@ -163,7 +167,7 @@ def _texts(plain: object) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _check_ids(parts: BundleParts, recording: Recording, of_workload: Recording, recorded: Provenance) -> None:
+def _check_ids(parts: BundleParts, recording: Recording, of_workload: Recording, provenance: Provenance) -> None:
     finding = parts.finding
     state = "" if finding.is_of_run else state_id(finding.recording, finding.interval, finding.choices)
     if state:
@@ -174,17 +178,17 @@ def _check_ids(parts: BundleParts, recording: Recording, of_workload: Recording,
         ("recording", finding.recording, recording_id(recording.digest)),
         ("crash state", finding.state, state),
         ("base", base, content),
-        ("recorded base", recorded.base, image_id(parts.base_digest)),
+        ("recorded base", provenance.base, image_id(parts.base_digest)),
     )
-    for what, said, found in ids:
-        if said != found:
-            raise RefusedError(f"its {what} is {shown(said)}, but the content is that of {shown(found)}")
+    for what, claimed, found in ids:
+        if claimed != found:
+            raise RefusedError(f"its {what} is {shown(claimed)}, but the content is that of {shown(found)}")
 
 
 def _check_commands(target: Target) -> None:
-    """A target that is not the catalogue's may differ from it in options and sizes, not in what is run.
+    """Targets outside the catalogue may have other options and sizes, but not other commands.
 
-    Its package is what the user is told to install.
+    The package matters because users are advised to install it.
     """
     catalogue = (*TARGETS, *VARIANTS)
     if target in catalogue:
@@ -218,11 +222,11 @@ def _check_judge(finding: Finding) -> None:
         raise RefusedError(f"it says what a reference shows, but {shown(name)} compares with none")
 
 
-def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) -> None:
-    """Programs must be those of an application of the catalogue, and none is run to see the finding again."""
+def _check_programs(finding: Finding, workload: Workload, provenance: Provenance) -> None:
+    """Programs must belong to an application of the catalogue, and replaying the finding must not run any."""
     if not workload.runs_programs and finding.checker != folder_judge.NAME:
         return
-    application = recorded.application
+    application = provenance.application
     if application is None:
         raise RefusedError("it runs a program of no application, and only those of the catalogue are run")
     if catalogued(application) is None:
@@ -234,43 +238,45 @@ def _check_programs(finding: Finding, workload: Workload, recorded: Provenance) 
 def _check_recovery(finding: Finding, target: Target) -> None:
     if finding.is_of_run:
         return
-    told = finding.recovery
-    kind = target.recovery(walk=told.walk, fsck=bool(told.fsck), use=told.use_after, repair=told.is_repaired)
-    own = replace(kind, map=told.map, bytes=told.bytes).to_wire()
-    if json.loads(json.dumps(own)) != finding.recover:
+    claimed = finding.recovery
+    kind = target.recovery(
+        walk=claimed.walk, fsck=bool(claimed.fsck), use=claimed.use_after, repair=claimed.is_repaired
+    )
+    expected = replace(kind, map=claimed.map, bytes=claimed.bytes).to_wire()
+    if json.loads(json.dumps(expected)) != finding.recover:
         raise RefusedError(f"it was not recovered as {target.name} is: {shown(finding.recover)}")
 
 
-def _check_identity(parts: BundleParts, target: Target, recorded: Json) -> None:
-    """The id of a finding is a digest of what it is about, so that nothing else can take its place."""
+def _check_identity(parts: BundleParts, target: Target, metadata: Json) -> None:
+    """The id is a digest of the finding's content, so that no other finding can have it."""
     finding = parts.finding
     if target.name != finding.target:
         raise RefusedError(f"it is on {shown(finding.target)}, but was recorded on {target.name}")
-    id = id_of(finding, target, BaseImage(parts.base, image_id(parts.base_digest)), recorded)
+    id = id_of(finding, target, BaseImage(parts.base, image_id(parts.base_digest)), metadata)
     if id != finding.id:
         raise RefusedError(f"it is called {shown(finding.id)}, but its content is that of {id}")
 
 
-def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> str:
-    """The id that a finding must have if its workload was `recorded` so. Raises ValueError or UsageError."""
+def id_of(finding: Finding, target: Target, base: BaseImage, metadata: Json) -> str:
+    """Computes the id of a finding from the metadata of its recording. Raises ValueError or UsageError."""
     plan = plan_again(
         finding,
         target,
         base,
-        Provenance.from_wire(recorded),
+        Provenance.from_wire(metadata),
         kernel=finding.kernel,
         guest=finding.guest,
         explainer=explanation,
     )
-    about = {name: recorded[name] for name in (ABOUT, TEST) if name in recorded}
+    about = {name: metadata[name] for name in (ABOUT, TEST) if name in metadata}
     recover = None if finding.is_of_run else finding.recovery
     is_within = state_below(finding) is not None
     return replace(plan, about=about).finding_id(finding.checker, finding.message, recover, within_recovery=is_within)
 
 
 @contextmanager
-def _ground(parts: BundleParts) -> Iterator[Path]:
-    """The disk on which the finding's recording was made: the base image, or the crash state under it."""
+def _disk_image(parts: BundleParts) -> Iterator[Path]:
+    """Yields the disk on which the recording was made: the base image, or the crash state under it."""
     if parts.below is None:
         yield parts.base
         return
@@ -281,15 +287,15 @@ def _ground(parts: BundleParts) -> Iterator[Path]:
         yield image
 
 
-def _explained(finding: Finding, recording: Recording, ground: Path) -> Finding:
-    """The finding with its explanation, if it has the crash state that it names."""
-    known = intervals(recording, ground, finding.model)
+def _explained(finding: Finding, recording: Recording, image: Path) -> Finding:
+    """Returns the finding with its explanation. Raises RefusedError if its recording has no such crash state."""
+    known = intervals(recording, image, finding.model)
     if finding.is_of_run and not known:
         return replace(finding, explanation=None)
     if not 0 <= finding.interval < len(known):
         raise RefusedError(f"it has crash interval {finding.interval}, and its recording has {len(known)}")
     _check_losses(finding, known[finding.interval])
-    return replace(finding, explanation=explanation.explain(finding, recording, ground))
+    return replace(finding, explanation=explanation.explain(finding, recording, image))
 
 
 def _check_losses(finding: Finding, interval: Interval) -> None:

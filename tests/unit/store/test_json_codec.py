@@ -1,15 +1,16 @@
 """Dataclasses become JSON values and come back the same. What was not written so is refused with its place."""
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
-from postcrash.store.json_codec import Json, PlainError, from_plain, to_plain
+from postcrash.store.json_codec import Json, JsonObject, PlainError, from_plain, to_plain
 
 
 class Colour(Enum):
@@ -42,6 +43,14 @@ class Outer:
     colours: tuple[Colour, ...] | None = None
     late: int = 3
     later: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(JsonObject):
+    """An object whose field has a pattern, twice in another, so that pydantic refers to its definition."""
+
+    id: Annotated[str, Field(pattern="^[a-f]{2}$")]
+    others: tuple["Named", ...] = ()
 
 
 OUTER = Outer(
@@ -148,3 +157,19 @@ def test_a_large_value_is_not_told_whole() -> None:
     with pytest.raises(PlainError) as caught:
         from_plain(Inner, {"number": "9" * 10**6, "pair": [1, "x"]}, "it")
     assert len(str(caught.value)) < 200
+
+
+def test_an_object_reads_and_writes_itself_and_errors_begin_with_its_name() -> None:
+    named = Named("ab", (Named("cd"), Named("ef")))
+    assert Named.from_json(json.loads(json.dumps(named.to_json()))) == named
+    with pytest.raises(PlainError, match=r"^named\.others\[1\]\.id: expected text that matches \^\[a-f\]"):
+        Named.from_json({"id": "ab", "others": [{"id": "cd"}, {"id": "xyz"}]})
+    with pytest.raises(PlainError, match=r"^named\.others\[0\]: expected the fields id, others, found \[\]$"):
+        Named.from_json({"id": "ab", "others": [{}]})
+
+
+def test_any_json_is_kept_in_an_object() -> None:
+    """What a stranger's bundle holds cannot always be put into UTF-8."""
+    obj = {"\ud800": [{"\ud801": "\ud802", "n": 2**300}]}
+    outer = replace(OUTER, obj=obj)
+    assert from_plain(Outer, json.loads(json.dumps(to_plain(outer))), "it") == outer

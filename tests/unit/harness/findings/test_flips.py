@@ -10,7 +10,7 @@ import pytest
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings import flips as module
-from postcrash.harness.findings.flips import Flip, _kept, with_flips
+from postcrash.harness.findings.flips import Flip, _states_with_piece, with_needed
 from postcrash.model import Verdict
 
 LOST_BY = {0: {0: (), 1: (1,), 2: (0, 1)}, 1: {0: (), 1: (2,)}, 2: {0: (), 1: (3,)}}
@@ -38,14 +38,14 @@ class Written:
     ],
 )
 def test_each_lost_piece_that_can_be_kept_alone_is_kept(choices: Any, kept: Any) -> None:
-    assert list(_kept(Written(), choices)) == kept  # type: ignore[arg-type]
+    assert list(_states_with_piece(Written(), choices)) == kept  # type: ignore[arg-type]
 
 
 def test_pieces_that_pass_when_they_are_kept_are_needed() -> None:
     finding: Any = make_dataclass("Finding", [("needed", object)])(None)
     tried = [Flip(number, 8, verdict) for number, verdict in enumerate(Verdict)]
-    assert with_flips(finding, tried).needed == ((0, 8),)
-    assert with_flips(finding, []).needed == ()
+    assert with_needed(finding, tried).needed == ((0, 8),)
+    assert with_needed(finding, []).needed == ()
 
 
 def test_a_finding_that_cannot_be_tried_stays_as_it_is_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_finding_that_cannot_be_tried_stays_as_it_is_and_says_why(monkeypatch:
     known: Any = SimpleNamespace(id="f-2", needed=())
     session: Any = SimpleNamespace(settings=None)
     notes = list[str]()
-    assert module.flipped(session, [finding, known], notes.append) == [finding, known]
+    assert module.find_needed_writes(session, [finding, known], notes.append) == [finding, known]
     assert notes == ["f-1: which of its lost writes matter was not tried: its recording is gone"]
 
 
@@ -66,5 +66,5 @@ def test_no_machine_is_started_when_the_time_is_over() -> None:
     finding: Any = SimpleNamespace(id="f-1", needed=None)
     notes = list[str]()
     session: Any = SimpleNamespace(settings=None)
-    assert module.flipped(session, [finding], notes.append, time.monotonic() - 1) == [finding]
+    assert module.find_needed_writes(session, [finding], notes.append, time.monotonic() - 1) == [finding]
     assert notes == ["f-1: which of its lost writes matter was not tried: the time of this machine is over"]

@@ -93,7 +93,7 @@ def written(store: Any, crash: Any, tried: Reproducer | None) -> str:
         target=target_named("ext4-current"),
         name="999",
         statement="It is so.",
-        tried=tried,
+        script=tried,
         kernel="UML 6.1",
     ).text
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.session import Session
+from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.fstests import fstests_test
-from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.outcome_commands import outcome_symptom
 from postcrash.harness.findings.reproduce import finding_to_report, finding_to_show, reproducers_of
 from postcrash.model import History, Observation, parse_workload
@@ -95,7 +95,7 @@ def test_a_test_of_fstests_needs_a_rule(make_finding: MakeFinding) -> None:
 
 
 def written(finding: Finding, session: Session) -> str:
-    more = {"name": "999", "statement": "It is so.", "tried": None, "kernel": "UML"}
+    more = {"name": "999", "statement": "It is so.", "script": None, "kernel": "UML"}
     return fstests_test(session.store, finding_to_show(finding, EXT4), target=EXT4, **more).text  # type: ignore[arg-type]
 
 
@@ -106,7 +106,7 @@ def test_a_state_that_breaks_a_rule_too_is_shown_by_the_judge_of_this_rule(make_
     first = reproducers_of(finding, EXT4, session.store)[0].text
     assert first.startswith("#!/bin/bash\n# ext4-current, durability: ")
     assert "is_wrong()" in written(finding, session)
-    (explained,) = named([finding], session.store)
+    (explained,) = with_block_names([finding], session.store)
     assert explained.explanation is not None
     assert [said.partition(":")[0] for said in explained.explanation.objections] == ["durability"]
 

@@ -10,7 +10,7 @@ import pytest
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import session as module
 from postcrash.harness.examination.session import Session
-from postcrash.harness.findings.own_kernel import is_found_on, on_its_kernel, unlike_found
+from postcrash.harness.findings.own_kernel import guest_difference, is_same_build, on_its_kernel
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.stock import KernelParts, Stock, choose_kernel
@@ -54,7 +54,7 @@ def test_a_finding_is_tried_on_its_own_kernel(found: tuple[Finding, Session], mi
     there = on_its_kernel(session, finding)
     assert there.kernel.path.read_bytes().endswith(b"mine")
     assert there.build() == finding.built
-    assert (is_found_on(finding, there), unlike_found(finding, there)) == (True, "")
+    assert (is_same_build(finding, there), guest_difference(finding, there)) == (True, "")
 
 
 def test_a_finding_of_a_store_without_builds_is_tried_on_the_kernel_with_its_guest(
@@ -93,8 +93,8 @@ def test_another_kernel_is_tried_only_if_it_is_named_and_then_told(found: tuple[
     finding, session = found
     session.kernel_name = "6.98"
     there = on_its_kernel(session, finding)
-    assert there is session and not is_found_on(finding, there)
-    told = unlike_found(finding, there)
+    assert there is session and not is_same_build(finding, there)
+    told = guest_difference(finding, there)
     assert told.startswith("another kernel: it was found on UML 6.98.0 (linux, sha256:")
     assert ", and this is UML 6.98.0 (sha256:" in told
 
@@ -102,7 +102,7 @@ def test_another_kernel_is_tried_only_if_it_is_named_and_then_told(found: tuple[
 def test_the_same_kernel_with_other_modules_is_not_another_one(found: tuple[Finding, Session]) -> None:
     finding, session = found
     there = on_its_kernel(session, replace(finding, guest="other"))
-    assert unlike_found(replace(finding, guest="other"), there).startswith("the same kernel, but other modules or")
+    assert guest_difference(replace(finding, guest="other"), there).startswith("the same kernel, but other modules or")
 
 
 def test_an_engine_that_cannot_run_the_finding_s_kernel_is_refused(found: tuple[Finding, Session]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.findings import script_trials as trying
 from postcrash.harness.findings.reproduce import Reproducer
-from postcrash.harness.findings.script_trials import ScriptForms, ScriptTrial, told_of_others, told_of_script
+from postcrash.harness.findings.script_trials import ScriptForms, ScriptTrial, other_kernel_lines, script_summary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels import stock
 from postcrash.harness.guests.kernels.kernel import Kernel
@@ -42,9 +42,9 @@ def forms() -> ScriptForms:
 
 def test_the_first_form_that_shows_it_is_run_again(ran: dict[str, list[int | None]], capsys: Any) -> None:
     ran["second"] = [1, 0, 1]
-    trial = forms().tried_on(KERNEL, "UML 6.1", 3)
+    trial = forms().run_on_kernel(KERNEL, "UML 6.1", 3)
     assert (trial.reproducer.text, trial.reproducer.codes, trial.codes) == ("second", (1, 0, 1), (0, 1))
-    assert told_of_script(trial) == "This script was run on UML 6.1 and shows it: 2 of 3 times."
+    assert script_summary(trial) == "This script was run on UML 6.1 and shows it: 2 of 3 times."
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "postcrash: UML 6.1: form 1 of 3 of the script: dm-flakey drops all writes from then on"
     assert told[2:] == [f"postcrash: UML 6.1: this form shows it; run {number} of 3" for number in (2, 3)]
@@ -59,7 +59,7 @@ def test_if_none_shows_it_the_first_one_is_told_of(
 ) -> None:
     ran["first"] = [code]
     tried = "This script was tried on UML 6.1, and so were 2 other forms, and did not show it"
-    assert told_of_script(forms().tried_on(KERNEL, "UML 6.1", 3)) == f"{tried}: {said}; line 7 failed."
+    assert script_summary(forms().run_on_kernel(KERNEL, "UML 6.1", 3)) == f"{tried}: {said}; line 7 failed."
 
 
 def trial(name: str, *codes: int | None) -> ScriptTrial:
@@ -71,7 +71,7 @@ SHOWN = trial("own", 1)
 
 
 def test_a_kernel_is_without_it_only_if_each_form_came_to_its_end() -> None:
-    told = list(told_of_others(SHOWN, [trial("D", 0, 1), trial("C", 0, None), trial("B", 0, 0), trial("A", 0, 0)]))
+    told = list(other_kernel_lines(SHOWN, [trial("D", 0, 1), trial("C", 0, None), trial("B", 0, 0), trial("A", 0, 0)]))
     assert told == [
         "D: the script shows it",
         "C: not known. 1 of 2 forms of the script, once each, failed",
@@ -79,13 +79,13 @@ def test_a_kernel_is_without_it_only_if_each_form_came_to_its_end() -> None:
         "A: not shown by 2 forms of the script, once each",
         "the last of these kernels on which no script shows it: B",
     ]
-    assert list(told_of_others(SHOWN, [trial("C", None)])) == [
+    assert list(other_kernel_lines(SHOWN, [trial("C", None)])) == [
         "C: not known. 1 of 1 forms of the script, once each, failed"
     ]
 
 
 def test_no_kernel_is_without_what_the_script_does_not_show_on_the_findings_own_kernel() -> None:
-    told = list(told_of_others(trial("own", 0, 0), [trial("B", 0, 0)]))
+    told = list(other_kernel_lines(trial("own", 0, 0), [trial("B", 0, 0)]))
     assert told == ["B: not shown by 2 forms of the script, once each"]
 
 
@@ -103,7 +103,7 @@ def test_other_kernels_are_those_of_the_stock_newest_first(
     monkeypatch.setattr(trying, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(stock, "kernel_at", kernel_at)
     monkeypatch.setattr(trying, "why_unsuitable", lambda kernel, _: "no ext4" if "5.10" in kernel.label else None)
-    (tried,) = forms().tried_on_others(SimpleNamespace(path=own))  # type: ignore[arg-type]
+    (tried,) = forms().run_on_other_kernels(SimpleNamespace(path=own))  # type: ignore[arg-type]
     assert (tried.kernel, tried.is_without) == ("UML 6.12 (k-6.12)", True)
     left_out = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
     assert left_out == ["postcrash: k-7.2 is left out: it needs a CPU", "postcrash: k-5.10 is left out: no ext4"]

@@ -23,7 +23,7 @@ def test_a_summary_of_several_causes_says_all_of_them(monkeypatch: pytest.Monkey
     """The smallest workload of a group may break the judge in other words than the group did."""
     short, back = (found(plan(tmp_path), message, "r-clean") for message in (SHORT, BACK))
     by_id = {each.id: each for each in (short, back)}
-    monkeypatch.setattr(module, "named", lambda findings, store: list(findings))
+    monkeypatch.setattr(module, "with_block_names", lambda findings, store: list(findings))
     store: Any = SimpleNamespace(finding=by_id.__getitem__)
     least: Any = SimpleNamespace(finding=replace(short, id="f-least"), is_cut_short=False)
     causes = [Group(cause_of(each), each.id, (1, number), 1, ["w"]) for number, each in enumerate((short, back))]
@@ -45,7 +45,7 @@ def minimal(tmp_path: Path, text: str, message: str, **about: Any) -> Any:
 def joined(monkeypatch: pytest.MonkeyPatch, *findings: Any) -> list[GroupSummary]:
     """The groups that come of these findings, each of which is the smallest of its cause."""
     by_id = {each.id: each for each in findings}
-    monkeypatch.setattr(module, "named", lambda findings, store: list(findings))
+    monkeypatch.setattr(module, "with_block_names", lambda findings, store: list(findings))
     store: Any = SimpleNamespace(finding=by_id.__getitem__)
     least: Any = lambda finding: SimpleNamespace(finding=finding, is_cut_short=False)  # noqa: E731
     groups = [Group(cause_of(each), each.id, (1, number), 1, ["w"]) for number, each in enumerate(findings)]
@@ -105,7 +105,7 @@ def test_groups_without_a_smallest_workload_stay_apart(monkeypatch: pytest.Monke
     one = minimal(tmp_path, RENAMED, "b is missing; kernel:stock never shows this")
     two = minimal(tmp_path, RENAMED, "a is back; kernel:stock never shows this")
     by_id = {each.id: each for each in (one, two)}
-    monkeypatch.setattr(module, "named", lambda findings, store: list(findings))
+    monkeypatch.setattr(module, "with_block_names", lambda findings, store: list(findings))
     store: Any = SimpleNamespace(finding=by_id.__getitem__)
     groups = [Group(cause_of(each), each.id, (1, 1), 1, ["w"]) for each in (one, two)]
     assert len(summaries(groups, store, None)) == 2

@@ -6,9 +6,10 @@ from typing import Any
 from rich.console import Console
 
 from postcrash._core import Recording
-from postcrash.reports.explanation.explanation import explain, render_text
+from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.explanation.perfetto import FIRST_THREAD, trace_events
-from postcrash.reports.explanation.timeline import Span, TimedCall, timeline
+from postcrash.reports.explanation.timeline import Span, TimedNumber, timeline
 from postcrash.store.program_calls import CALLS_MAX, calls_before
 
 
@@ -57,7 +58,7 @@ def test_the_timeline_has_those_that_reach_into_it(crash: Any, calling: Recordin
     assert synced.span.end is None
     assert unlinked.span.end is not None and synced.span.start < unlinked.span.start < unlinked.span.end
     first_write = made.writes[-1][0].span
-    assert renamed == TimedCall(2, Span(renamed.span.start, renamed.span.start + 1))
+    assert renamed == TimedNumber(2, Span(renamed.span.start, renamed.span.start + 1))
     assert renamed.span.start < synced.span.start < first_write.start
 
 

@@ -11,7 +11,7 @@ from postcrash.model import Workload, parse_workload, pattern
 from postcrash.reports.explanation import epochs
 from postcrash.reports.explanation.epochs import (
     RawEpoch,
-    Words,
+    WriteDescriptions,
     WritePart,
     crash_event,
     first_shown,
@@ -184,8 +184,8 @@ def test_a_few_stable_epochs_come_before_the_first_that_is_open(stable: int, ope
     assert first_shown(raw) == first
 
 
-def words(folder: Path, names: dict[WritePart, str] | None = None) -> Words:
-    return Words(Made(folder, START).recording, SYNC, names or {})
+def words(folder: Path, names: dict[WritePart, str] | None = None) -> WriteDescriptions:
+    return WriteDescriptions(Made(folder, START).recording, SYNC, names or {})
 
 
 def test_epochs_count_from_the_first_of_all_and_say_what_is_left_out(

@@ -13,11 +13,11 @@ from postcrash.reports.explanation import epochs
 from postcrash.reports.explanation.explanation import (
     EVIDENCE_LINES_MAX,
     OPERATION_CHARACTERS_MAX,
-    Explanation,
     ExplanationError,
     explain,
 )
 from postcrash.store.consoles import Casualty, console_file
+from postcrash.store.explanation_data import Explanation
 
 Explain = Callable[..., Explanation]
 

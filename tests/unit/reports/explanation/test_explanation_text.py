@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from postcrash.reports.explanation.explanation import render_text
+from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.store.explanation_data import Epoch, Evidence, Explanation, PathComparison
 
 

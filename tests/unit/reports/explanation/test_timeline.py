@@ -8,7 +8,7 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.reports.explanation.explanation import ExplanationError, explain
-from postcrash.reports.explanation.timeline import Span, TimedOperation, Timeline, timeline
+from postcrash.reports.explanation.timeline import Span, TimedNumber, Timeline, timeline
 
 
 def times(made: Timeline) -> list[list[tuple[int, int | None, bool]]]:
@@ -18,10 +18,10 @@ def times(made: Timeline) -> list[list[tuple[int, int | None, bool]]]:
 def test_everything_up_to_the_crash_has_its_moment(crash: Any) -> None:
     made = timeline(crash.finding, crash.recording, crash.base)
     assert made.operations == (
-        TimedOperation(3, Span(0, 1)),
-        TimedOperation(4, Span(2, 7)),
-        TimedOperation(5, Span(8, 9)),
-        TimedOperation(6, Span(10, None)),
+        TimedNumber(3, Span(0, 1)),
+        TimedNumber(4, Span(2, 7)),
+        TimedNumber(5, Span(8, 9)),
+        TimedNumber(6, Span(10, None)),
     )
     assert times(made) == [[(3, 4, False)], [(11, 12, False), (13, 14, False), (15, 16, False)]]
     assert made.flushes == (Span(5, 6), Span(17, None))
@@ -65,7 +65,7 @@ def test_writes_of_the_set_up_that_are_in_flight_come_first(crash: Any, tmp_path
     finding = replace(crash.finding, interval=last.index, choices=(), started=1, returned=0)
     made = timeline(finding, recording, crash.base)
     assert times(made) == [[(0, 1, False), (3, None, False)]]
-    assert made.operations == (TimedOperation(1, Span(2, None)),)
+    assert made.operations == (TimedNumber(1, Span(2, None)),)
     assert (made.ends, made.crash) == ((4,), 4)
 
 

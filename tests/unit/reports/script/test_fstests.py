@@ -34,7 +34,7 @@ ABOUT = FstestsTest(
     message="A is 0 bytes long",
     statement="A renamed file has its data.",
     found_by="Found by postcrash (f-0123456789abcdef) on UML 6.1.176, with mkfs.ext4 -q",
-    tried="This test has not been run.",
+    script_result="This test has not been run.",
     lost=("journal commit block of transaction 3",),
     is_whole=True,
 )
@@ -171,7 +171,9 @@ def reboots(text: str, folder: Path) -> bool:
 def test_hostile_text_stays_text(cut: Cut, tmp_path: Path) -> None:
     """Nothing of a name, a message or an option is run, and nothing leaves the comment."""
     target = replace(target_named("xfs"), options='x"; reboot; $(reboot)', mkfs=("mkfs.xfs", "; reboot", "$(reboot)"))
-    about = replace(ABOUT, message=HOSTILE, statement=HOSTILE, found_by=HOSTILE, tried=HOSTILE, lost=(HOSTILE,) * 3)
+    about = replace(
+        ABOUT, message=HOSTILE, statement=HOSTILE, found_by=HOSTILE, script_result=HOSTILE, lost=(HOSTILE,) * 3
+    )
     workload = 'creat "a; reboot; $(reboot) b"\nfsync "a; reboot; $(reboot) b"\n'
     text = made(cut, about=replace(about, is_whole=False), target=target, text=workload)
     comment = text.partition("# FS QA Test 999")[2].partition("\n. ./common")[0].splitlines()

@@ -107,7 +107,7 @@ def test_recipients_stand_first_and_other_kernels_behind_the_script(crash: Store
     told = replace(
         TOLD,
         recipients=("Jane Doe <jane@example.org>", "linux-ext4@example.org"),
-        others=("UML 5.10.46 (old): not shown by 4 forms of the script, once each",),
+        other_kernels=("UML 5.10.46 (old): not shown by 4 forms of the script, once each",),
     )
     text = text_of(crash, told)
     assert text.startswith("To: Jane Doe <jane@example.org>,\n    linux-ext4@example.org\nSubject: [BUG] ext4")

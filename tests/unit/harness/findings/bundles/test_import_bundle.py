@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.bundles.archive import BundleError
-from postcrash.harness.findings.bundles.import_bundle import finding_named, take
+from postcrash.harness.findings.bundles.import_bundle import finding_named, import_bundle
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import KernelBuild
@@ -48,7 +48,7 @@ def refused(path: Path, store: Store) -> str:
     """What is said of a bundle that is not taken. Nothing of it is in the store."""
     before = files_of(store), store.findings()
     with pytest.raises(BundleError) as caught:
-        take(path, store)
+        import_bundle(path, store)
     assert (files_of(store), store.findings()) == before
     text = str(caught.value)
     assert text.startswith(f"{path}: ")
@@ -57,7 +57,7 @@ def refused(path: Path, store: Store) -> str:
 
 
 def test_a_finding_comes_into_an_empty_store_with_its_files(bundle: Path, finding: Finding, store: Store) -> None:
-    taken = take(bundle, store)
+    taken = import_bundle(bundle, store)
     assert replace(taken, explanation=None) == finding
     assert store.findings() == (taken,)
     assert files_of(store) == [f"bases/{finding.base}.img", f"recordings/{finding.recording}.pcr", "verdicts.db"]
@@ -66,15 +66,15 @@ def test_a_finding_comes_into_an_empty_store_with_its_files(bundle: Path, findin
 
 
 def test_it_is_taken_again_and_changes_nothing(bundle: Path, store: Store) -> None:
-    linked = replace(take(bundle, store), minimal="f-0123456789abcdef")
+    linked = replace(import_bundle(bundle, store), minimal="f-0123456789abcdef")
     store.put_finding(linked)
     before = files_of(store)
-    assert take(bundle, store) == linked == store.findings()[0]
+    assert import_bundle(bundle, store) == linked == store.findings()[0]
     assert files_of(store) == before
 
 
 def test_what_was_unpacked_and_packed_by_hand_is_taken(bundle: Path, store: Store, finding: Finding) -> None:
-    assert take(packed(bundle, dict(reversed(members_of(bundle).items()))), store).id == finding.id
+    assert import_bundle(packed(bundle, dict(reversed(members_of(bundle).items()))), store).id == finding.id
 
 
 def test_the_explanation_is_made_here(bundle: Path, store: Store) -> None:
@@ -82,7 +82,7 @@ def test_the_explanation_is_made_here(bundle: Path, store: Store) -> None:
         told["explanation"]["operations"] = []
         told["minimal"] = "f-0123456789abcdef"
 
-    taken = take(changed(bundle, "finding.json", lie), store)
+    taken = import_bundle(changed(bundle, "finding.json", lie), store)
     assert taken.explanation is not None
     assert taken.explanation.operations
     assert taken.minimal is None
@@ -93,7 +93,7 @@ def test_a_finding_that_calls_the_same_kernel_otherwise_is_the_same(
 ) -> None:
     """Its id covers the guest's content."""
     store.put_finding(replace(finding, built=KernelBuild("0" * 64, "mine")))
-    assert take(bundle, store).built == KernelBuild("0" * 64, "mine")
+    assert import_bundle(bundle, store).built == KernelBuild("0" * 64, "mine")
 
 
 def test_another_finding_with_its_id_stays(bundle: Path, store: Store, finding: Finding) -> None:
@@ -144,7 +144,10 @@ def test_a_manifest_that_lies_is_refused(bundle: Path, store: Store, field: str,
 
 
 def test_what_a_newer_postcrash_tells_besides_is_no_matter(bundle: Path, store: Store, finding: Finding) -> None:
-    assert take(changed(bundle, "manifest.json", lambda told: told.update({"mood": "good"})), store).id == finding.id
+    assert (
+        import_bundle(changed(bundle, "manifest.json", lambda told: told.update({"mood": "good"})), store).id
+        == finding.id
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_content_with_another_digest_is_refused(bundle: Path, store: Store, made
 
 def test_what_is_in_the_store_under_an_id_stays(bundle: Path, store: Store, finding: Finding) -> None:
     """Files are named by their content: a bundle brings nothing under the name of something else."""
-    take(bundle, store)
+    import_bundle(bundle, store)
     paths = store.recording_path(finding.recording), store.base_path(finding.base)
     before = [(path.stat().st_ino, path.read_bytes()) for path in paths]
     members = members_of(bundle)
@@ -262,7 +265,7 @@ def put(value: Any, place: tuple[Any, ...], new: object) -> Any:
 def result_of(path: Path, store: Store) -> str:
     """The id of the finding that was taken, or `refused`. Any other error is a fault."""
     try:
-        return take(path, store).id
+        return import_bundle(path, store).id
     except BundleError:
         return "refused"
 
@@ -311,7 +314,7 @@ def test_a_stranger_s_observation_adds_no_command_to_the_script(made: Made, tmp_
             "base.img": CONTENT,
         },
     )
-    (script,) = reproducers_of(take(bundle, store), ORIGINAL, store)[:1]
+    (script,) = reproducers_of(import_bundle(bundle, store), ORIGINAL, store)[:1]
     assert f"touch {mark}" in script.text
     subprocess.run(["bash"], input=script.text, text=True, capture_output=True, check=False)
     assert not mark.exists()

@@ -16,7 +16,7 @@ from postcrash._core import write_recording
 from postcrash.apps import application_named
 from postcrash.harness.auditing.judge import about
 from postcrash.harness.examination.recording_metadata import about_target
-from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, admitted
+from postcrash.harness.findings.bundles.validation import BundleParts, RefusedError, validated
 from postcrash.store.consoles import Casualty
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith, KernelBuild
@@ -34,13 +34,13 @@ OWN = replace(ORIGINAL, name="own", options="noauto_da_alloc,commit=1", mkfs=(*O
 
 def refused(parts: BundleParts) -> str:
     with pytest.raises(RefusedError) as caught:
-        admitted(parts)
+        validated(parts)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_a_finding_that_is_what_it_says_is_admitted(made: Made) -> None:
-    finding = admitted(made.parts())
+    finding = validated(made.parts())
     assert finding.explanation is not None
     assert [write.what for write in finding.explanation.lost] != []
 
@@ -124,9 +124,9 @@ def test_metadata_that_postcrash_did_not_write_is_refused(made: Made, changed: d
 
 
 def test_a_target_of_ones_own_may_differ_in_options_and_sizes(made: Made) -> None:
-    assert admitted(made.parts(on=OWN)).target == "own"
-    assert admitted(made.parts(on=replace(OWN, recover_options="", fsck=(), repair=()))).target == "own"
-    assert admitted(made.parts(on=replace(OWN, package="", source=""))).target == "own"
+    assert validated(made.parts(on=OWN)).target == "own"
+    assert validated(made.parts(on=replace(OWN, recover_options="", fsck=(), repair=()))).target == "own"
+    assert validated(made.parts(on=replace(OWN, package="", source=""))).target == "own"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_target_brings_no_commands(made: Made, changed: dict[str, Any], said: 
 
 def test_a_target_of_the_catalogue_mounts_as_it_does(made: Made) -> None:
     for target in (*TARGETS, *VARIANTS):
-        assert admitted(made.parts(on=target)).target == target.name
+        assert validated(made.parts(on=target)).target == target.name
     assert "helper = " in refused(made.parts(on=replace(target_named("fuse2fs"), options="logfile=/x")))
 
 
@@ -193,17 +193,17 @@ def test_a_judge_is_one_of_ours_and_no_file(made: Made, name: str, monkeypatch: 
 
 def test_a_judge_may_have_a_name_that_no_file_can_have(made: Made) -> None:
     name = "same-as:kernel:" + "a" * 5000
-    assert admitted(made.parts(checker=name)).checker == name
+    assert validated(made.parts(checker=name)).checker == name
 
 
 @pytest.mark.parametrize("name", ["mounts", "same-as:kernel:6.12", "same-as:target:xfs", "same-recovery", "guest"])
 def test_each_kind_of_judge_is_admitted(made: Made, name: str) -> None:
-    assert admitted(made.parts(checker=name)).checker == name
+    assert validated(made.parts(checker=name)).checker == name
 
 
 def test_what_a_reference_shows_is_checked_like_any_report(made: Made) -> None:
     shown = observation([[0, 5000, "write:1"]])
-    explanation = admitted(made.parts(checker="same-as:kernel:6.12", reference_outcome=shown)).explanation
+    explanation = validated(made.parts(checker="same-as:kernel:6.12", reference_outcome=shown)).explanation
     assert explanation is not None
     (path,) = [each for each in explanation.comparison if each.path == "A"]
     assert path.differs and path.reference[1] == "bytes 0 to 5000: those of write B 0 5000"
@@ -222,7 +222,7 @@ def audited(made: Made, told: object, **changed: Any) -> BundleParts:
 def test_an_application_is_one_of_the_catalogue(made: Made) -> None:
     told = about(application_named("sqlite-3.40").with_parameters({}))
     for judge in ("application", "mounts"):
-        assert admitted(audited(made, told, checker=judge)).checker == judge
+        assert validated(audited(made, told, checker=judge)).checker == judge
         said = "is not of the catalogue, and no others are run"
         assert said in refused(audited(made, {**told, "check": "evil"}, checker=judge))
         assert "it runs a program of no application" in refused(made.parts(workload_text=RAN, checker=judge))
@@ -248,7 +248,7 @@ def test_a_guest_lost_while_it_ran_the_workload_has_no_crash_state(made: Made) -
         **last,
     }
     nothing: dict[str, Any] = {"state": "", "choices": (), "lost": (), "torn": 0}
-    assert admitted(made.parts(**lost, **nothing)).casualty == Casualty("it hangs")
+    assert validated(made.parts(**lost, **nothing)).casualty == Casualty("it hangs")
     assert "its crash state is 'r-" in refused(made.parts(**lost))
 
 
@@ -282,6 +282,6 @@ def test_any_other_finding_and_metadata_are_refused_or_admitted(made: Made, data
         return
     parts = replace(parts, finding=named(finding, ORIGINAL, made.metadata()))
     try:
-        assert admitted(parts).id == parts.finding.id
+        assert validated(parts).id == parts.finding.id
     except RefusedError:
         return
