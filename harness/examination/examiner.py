@@ -87,10 +87,10 @@ def examine(
 def _explored(
     machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None], memo: OpinionMemo
 ) -> Examination:
-    """Explore the recording. Stop after `plan.glance` recoveries if they show no violation.
+    """Explore the recording. Stop after `plan.glance` recoveries, but after `plan.enough` if these show a violation.
 
-    Stop after `plan.enough` recoveries if these show one. To go on, the exploration begins again. This costs little,
-    because what was recovered is remembered. A violation stays one, even if it is not met again.
+    To go on, the exploration begins again. This costs little, because what was recovered is remembered. A violation
+    stays one, even if it is not met again.
     """
     beginning: Examination | None = None
     for recoveries in _stops(plan):
@@ -100,7 +100,8 @@ def _explored(
             result.follows(beginning)
         is_violated = result.verdict is Verdict.VIOLATED
         is_last = recoveries == plan.how.budget.recoveries
-        if result.is_whole or is_last or (recoveries == plan.glance and not is_violated):
+        is_glance_over = recoveries == plan.glance and (plan.enough is None or not is_violated)
+        if result.is_whole or is_last or is_glance_over:
             return result
         if recoveries == plan.enough and is_violated:
             result.is_cut_short = True

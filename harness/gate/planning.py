@@ -235,7 +235,7 @@ class Planner:
                 if not workloads:
                     raise UsageError(f"no workload of {section.corpus} is about {target.name}: name other targets")
             case ApplicationPart():
-                workloads = ()
+                return ListSelection((), disks, one_look=True)
         return ListSelection(workloads, disks)
 
     def _corpus_folder(self, path: str) -> Path:

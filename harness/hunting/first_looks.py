@@ -1,13 +1,13 @@
 """Hunts that look at each workload twice: first with few recoveries, and then, if these do not cover it, with all.
 
-So workloads that take minutes do not keep the others waiting.
+So workloads that take minutes do not keep the others waiting. What a first look finds counts at once.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import Enum, auto
 
-from postcrash.harness.examination.campaign import Batch, FinishedPlan
+from postcrash.harness.examination.campaign import Batch, FinishedPlan, examination_in
 from postcrash.harness.examination.coverage import why_left_out
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
@@ -106,17 +106,21 @@ class FirstLookHunt(Hunt[Selected]):
     def _is_waiting(self, number: int, plan: Plan) -> bool:
         """Whether the store has a first look at the plan, which then waits for the second one."""
         glance = self._glance(number, plan)
-        known = None if glance == plan else self._results.examination(glance)
-        if known is not None:
-            self._waiting.setdefault(number, []).append((plan, known))
-        return known is not None
+        row = None if glance == plan else self._results.row(self._results.key(glance))
+        if row is None or not self._add_known_findings(number, plan, row):
+            return False
+        known = examination_in({**row, "findings": []}, self._results.store)
+        self._waiting.setdefault(number, []).append((plan, known))
+        return True
 
     def _done(self, done: FinishedPlan) -> None:
         result, whole = done.result, replace(done, plan=replace(done.plan, glance=None))
         if whole.plan == done.plan:
             self._take_along(done)
-        elif isinstance(result, Examination) and _is_open(result):
-            self._wait(whole, result, self._results.key(done.plan))
+        elif isinstance(result, Examination) and _is_open(done.plan, result):
+            self._results.keep_consoles(done)
+            self._waiting.setdefault(done.number, []).append((whole.plan, replace(result, findings=[])))
+            self._keep(whole, replace(result, certificates=[]), self._results.key(done.plan))
             return
         super()._done(whole)
 
@@ -129,13 +133,6 @@ class FirstLookHunt(Hunt[Selected]):
         if isinstance(done.result, Examination):
             for _, first in (each for each in looks if each[0] == done.plan):
                 done.result.follows(first)
-
-    def _wait(self, done: FinishedPlan, result: Examination, key: str) -> None:
-        """Have a plan wait for its second look. The first one had no findings."""
-        self._results.keep_consoles(done)
-        shown = replace(result, certificates=[])
-        self._waiting.setdefault(done.number, []).append((done.plan, shown))
-        self._results.put(key, shown.to_json())
 
 
 def _short_of_time(result: Examination) -> Examination:
@@ -154,6 +151,7 @@ def _true_reason(reason: str) -> str:
     return reason if why_left_out(reason) is None else NO_TIME_FOR_MORE_LOOKS
 
 
-def _is_open(result: Examination) -> bool:
-    """Whether looking further can change the verdict."""
-    return bool(result.recording) and not result.is_whole and result.verdict is not Verdict.VIOLATED
+def _is_open(plan: Plan, result: Examination) -> bool:
+    """Whether looking further can show more that counts: with `Plan.enough`, nothing beyond a violation does."""
+    is_enough = plan.enough is not None and result.verdict is Verdict.VIOLATED
+    return bool(result.recording) and not result.is_whole and not is_enough

@@ -186,9 +186,7 @@ class Hunt(ABC, Generic[Selected]):
         row = self._results.row(self._results.key(plan))
         if row is None:
             return False
-        size = _size(number, plan)
-        causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
-        if any(not kept and self._hunt_result.is_better(cause, size) for cause, _, kept in causes):
+        if not self._add_known_findings(number, plan, row):
             return False
         if "lacking" in row:
             self._count_refused(number, **row["lacking"])
@@ -196,9 +194,17 @@ class Hunt(ABC, Generic[Selected]):
             return True
         result = examination_in({**row, "findings": []}, self._results.store)
         self._count(number, plan, result)
+        self._disk_done(number)
+        return True
+
+    def _add_known_findings(self, number: int, plan: Plan, row: Json) -> bool:
+        """Add the findings of a row of the store to their groups. False if the store lacks one that is needed."""
+        size = _size(number, plan)
+        causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
+        if any(not kept and self._hunt_result.is_better(cause, size) for cause, _, kept in causes):
+            return False
         for cause, finding, _ in causes:
             self._add_finding(cause, size, finding, plan)
-        self._disk_done(number)
         return True
 
     def _done(self, done: FinishedPlan) -> None:
@@ -215,9 +221,13 @@ class Hunt(ABC, Generic[Selected]):
                 self._results.put(key, {"lacking": failed, "findings": [], "certificates": []})
             self._count_refused(done.number, **failed)
             return
-        result, size = done.result, _size(done.number, done.plan)
         self._results.keep_consoles(done)
-        self._count(done.number, done.plan, result)
+        self._count(done.number, done.plan, done.result)
+        self._keep(done, done.result, key)
+
+    def _keep(self, done: FinishedPlan, result: Examination, key: str) -> None:
+        """Add the findings of a plan's result to their groups, and keep what the store is to have of it."""
+        size = _size(done.number, done.plan)
         causes: list[Json] = []
         kept: list[Finding] = []
         firsts: list[Finding] = []

@@ -3,16 +3,21 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from postcrash.harness.hunting.hunt import Hunt
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.hunting.first_looks import FirstLookHunt
 from postcrash.model import Workload
 
 
 @dataclass(frozen=True, slots=True)
 class ListSelection:
-    """Workloads as they are run, tails included, each on all `disks`. `Exploration.held` says what these are."""
+    """Workloads as they are run, tails included, each on all `disks`. `Exploration.held` says what these are.
+
+    With `one_look`, each is explored to the end at once.
+    """
 
     workloads: tuple[Workload, ...]
     disks: tuple[int | None, ...] = (None,)
+    one_look: bool = False
 
     @property
     def count(self) -> int:
@@ -20,7 +25,7 @@ class ListSelection:
         return len(self.workloads)
 
 
-class ListHunt(Hunt[ListSelection]):
+class ListHunt(FirstLookHunt[ListSelection]):
     """Hunts through the workloads of a list."""
 
     def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
@@ -29,3 +34,6 @@ class ListHunt(Hunt[ListSelection]):
                 return
             self._reached += 1
             yield number, workload
+
+    def _glance(self, number: int, plan: Plan) -> Plan:
+        return plan if self._selection.one_look else super()._glance(number, plan)
