@@ -2,7 +2,7 @@
 
 A new property is one file with a class that follows `Property`, or a row in a file of rows; `kinds.py` has the three
 classes of most rows. A class of its own needs a place in `GROUPS`. Tests ask for whatever else it needs: the same
-property as a formula (`formulas.py`), and a place in `TORN_BLOCKS` if it is about one block.
+property as a formula (tests/unit/properties/formulas.py), and a place in `TORN_BLOCKS` if it is about one block.
 """
 
 from postcrash.model.validation import shown

@@ -9,8 +9,9 @@ import pytest
 from postcrash.checkers import CHECKERS, PRACTICE, Checker, UnknownCheckerError, checker_named
 from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage
 from postcrash.properties import HOTDEP13
-from postcrash.properties.conformance import crash_free
 from postcrash.properties.family import family
+
+from ..properties.conformance import crash_free
 
 EVERY = (*CHECKERS, *PRACTICE)
 ALL = pytest.mark.parametrize("checker", EVERY, ids=lambda checker: checker.name)

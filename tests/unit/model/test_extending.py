@@ -20,8 +20,9 @@ from postcrash.harness.examination.recording import Job, Recorder
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_workload
 from postcrash.properties import Property
-from postcrash.properties.conformance import check_property
 from postcrash.targets import Mount, Rule, load_target
+
+from ..properties.conformance import check_property
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,9 @@ import pytest
 
 from postcrash.model import History, Tree, Workload, simulate
 from postcrash.properties import Judgement
-from postcrash.properties.conformance import check_property, crash_free, spoilt
 from postcrash.properties.family import family
+
+from .conformance import check_property, crash_free, spoilt
 
 
 class Fake:

@@ -15,8 +15,9 @@ from postcrash.model import Entry, History, Segment, Tree, Workload
 from postcrash.model.segments import ZERO, clipped, merged
 from postcrash.properties import PROPERTIES, Property
 from postcrash.properties.family import family
-from postcrash.properties.formulas import FORMULAS
-from postcrash.properties.logic import World
+
+from .formulas import FORMULAS
+from .logic import World
 
 pytestmark = pytest.mark.slow
 
