@@ -5,11 +5,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from postcrash.apps import CheckResult, Folder, SandboxError, UnreadFolderError
-from postcrash.harness.examination.judges import Opinion
 from postcrash.model import NO_TIME_FOR_CHECKS, History, Observation, Verdict
+from postcrash.model.judge import Opinion
 from postcrash.model.operation import SAYS
 from postcrash.model.tree import ROOT_PATH
-from postcrash.targets import RecoveryKind
 
 NAME = "application"
 
@@ -31,6 +30,8 @@ class FolderJudge(ABC):
 
     name = NAME
     depends_on = ("returned",)
+    looks_at = ("walk", "bytes")
+    """Recoveries that tell contents byte by byte."""
 
     def __init__(self, seconds: float | None = None, *, keeps: bool = False) -> None:
         """`seconds`: how long all checks together may take; None is no limit. `keeps`: keep what passed."""
@@ -63,11 +64,7 @@ class FolderJudge(ABC):
         """The number of different folders, with acknowledgements, that the check has been asked about."""
         return len(self._passed | self._failed)
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`: recoveries that tell contents byte by byte."""
-        return recover.walk and recover.bytes
-
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         if observation.mount_errno or ROOT_PATH not in observation.tree:
             return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")

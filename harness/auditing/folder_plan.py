@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
+from postcrash.harness.examination.judges import judges_named, tree_recoveries
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.session import Session
 from postcrash.model import Workload
+from postcrash.model.judge import Judge
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5
@@ -35,7 +36,7 @@ def folder_plan(
     target = target.with_inodes(inodes)
     recoveries = tuple(replace(each, bytes=True) for each in tree_recoveries(target, how.recovery))
     session.require(target, recoveries)
-    beside = (judge for judge in judges_named(BESIDE) if any(map(judge.wants, recoveries)))
+    beside = (judge for judge in judges_named(BESIDE) if any(kind.shows(judge.looks_at) for kind in recoveries))
     return Plan(
         target=target,
         base=session.base(target),

@@ -15,13 +15,12 @@ from functools import cached_property
 from postcrash.apps import Application, UnreadFolderError
 from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceError, UnorderedError, unpacked
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
+from postcrash.model.judge import Opinion
 from postcrash.model.operation import ENDS, SAYS
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
-from postcrash.targets import RecoveryKind
 
 EXTERNAL_DURABILITY, EXTERNAL_ORDER = "external-durability", "external-order"
 EXIT_STATUS = "the exit status"
@@ -100,15 +99,12 @@ class SynchronyJudge(ABC):
     name: str
     version = ""
     depends_on: tuple[str, ...] = ("returned",)
+    looks_at = ("walk", "bytes")
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`: recoveries that tell contents byte by byte."""
-        return recover.walk and recover.bytes
-
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         if observation.mount_errno or ROOT_PATH not in observation.tree:
             return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.model.judge import Judge
 from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.model import parse_workload
+from postcrash.model.judge import Judge
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
 
@@ -27,7 +27,7 @@ def outline(
     recorded as they are there. `base` is the base image, if it is not to be made.
     """
     kernel = kernel or session.kernel
-    chosen = tuple(judge for judge in judges if any(map(judge.wants, recoveries)))
+    chosen = tuple(judge for judge in judges if any(kind.shows(judge.looks_at) for kind in recoveries))
     return Plan(
         target=target,
         base=base or session.base(target, kernel),

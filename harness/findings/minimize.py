@@ -9,7 +9,6 @@ from postcrash.harness.examination.campaign import Progress, run_plan
 from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.recording_metadata import provenance, recorded_base
@@ -20,6 +19,7 @@ from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.model import Verdict, Workload, parse_workload
+from postcrash.model.judge import Judge
 from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import Finding
 from postcrash.store.store import Store

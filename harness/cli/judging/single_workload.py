@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, recoveries_for
+from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.plan_outline import outline
 from postcrash.harness.examination.session import Session
 from postcrash.model import Workload
+from postcrash.model.judge import Judge
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5
