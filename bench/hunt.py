@@ -21,7 +21,6 @@ from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
@@ -30,8 +29,8 @@ from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import History, Observation, Workload
+from postcrash.model.judge import Judge, Opinion
 from postcrash.reports.explanation import explanation
-from postcrash.targets import RecoveryKind
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
@@ -80,9 +79,10 @@ class TimedJudge:
         """See `Judge`."""
         return self.judge.name
 
-    def wants(self, recover: RecoveryKind) -> bool:
+    @property
+    def looks_at(self) -> tuple[str, ...]:
         """See `Judge`."""
-        return self.judge.wants(recover)
+        return self.judge.looks_at
 
     @property
     def version(self) -> str:
@@ -94,16 +94,16 @@ class TimedJudge:
         """See `Judge`."""
         return self.judge.depends_on
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        return self.clock.timing(self.judge.opinion)(history, observation)
+        return self.clock.timing(self.judge.check)(history, observation)
 
 
 def plan_on(session: Session, name: str) -> Plan:
     """What a hunt does with each workload."""
     target = session.target(name)
     kind = target.recovery(walk=True, fsck=False)
-    return make_plan(session, target, map(CheckerJudge, CHECKERS), (kind,), Exploration())
+    return make_plan(session, target, CHECKERS, (kind,), Exploration())
 
 
 def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, float]:

@@ -11,7 +11,7 @@ from postcrash.harness.errors import HarnessError, OperationFailedError, errno_n
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.suitability import missing_configuration
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.model import History, Observation, WorkloadBuilder, simulate
+from postcrash.model import History, Observation, Verdict, WorkloadBuilder, simulate
 from postcrash.model.observation import error_name
 from postcrash.targets import BaseImageError, Target, base_image
 from postcrash.targets.options import ListedOptions, TriedOption
@@ -78,7 +78,7 @@ def _run(machine: Machine, target: Target, bases: Path, recording: Path) -> str:
         return "mounts, but does not keep what sync made durable"
     operations = len(_WORKLOAD.operations)
     warned = KernelLog().check(History(_WORKLOAD, operations, operations), replace(observation, klog_whole=True))
-    return f"{WORKS}, but {_plain(warned.message)}" if warned else WORKS
+    return f"{WORKS}, but {_plain(warned.message)}" if warned.verdict is Verdict.VIOLATED else WORKS
 
 
 def _refusal(error: str) -> str:

@@ -1,11 +1,11 @@
 """Judges of one crash state: it mounts, is clean, holds what was promised and nothing that never was, and can be used.
 
 Checkers expect the same of every workload. `postcrash.properties` judges what a workload was made to show. A new
-checker is one file with a class that follows `Checker`, and one line here.
+checker is one file with a subclass of `Checker`, and one line here.
 """
 
-from postcrash.checkers.boot_repair import Boots
-from postcrash.checkers.checker import CannotTellError, Checker, Objection
+from postcrash.checkers.boot_repair import BootRepair
+from postcrash.checkers.checker import Checker
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.fsck import Fsck
@@ -24,7 +24,7 @@ CHECKERS: tuple[Checker, ...] = (
     Mounts(),
     KernelLog(),
     Fsck(),
-    Boots(),
+    BootRepair(),
     Durability(),
     NeverWritten(),
     ForeignBytes(),
@@ -49,4 +49,4 @@ def checker_named(name: str) -> Checker:
     raise UnknownCheckerError(f"no checker is called {name!r}: there are {names}")
 
 
-__all__ = ["CHECKERS", "PRACTICE", "CannotTellError", "Checker", "Objection", "UnknownCheckerError", "checker_named"]
+__all__ = ["CHECKERS", "PRACTICE", "Checker", "UnknownCheckerError", "checker_named"]

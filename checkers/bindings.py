@@ -1,4 +1,4 @@
-"""What each name of a history can stand for after a crash, and what certainly has a name.
+"""The inodes that each name of a history can stand for after a crash, and the inodes that certainly have a name.
 
 The following make the entries of directories durable, as the entries are at that time:
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.checkers.inode_history import lives
+from postcrash.checkers.inode_history import inode_history
 from postcrash.checkers.links import Link, chain
 from postcrash.model import History, Operation, Persistence
 from postcrash.model.simulate import ROOT_INODE
@@ -63,7 +63,7 @@ class Bindings:
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.lives = lives(history.workload)
+        self.inode_history = inode_history(history.workload)
         self.barriers = tuple(_barriers(history))
         everything = tuple(barrier for barrier in self.barriers if barrier.is_everything)
         synced = {barrier.inode for barrier in self.barriers if barrier.persistence is Persistence.FILE}
@@ -72,7 +72,7 @@ class Bindings:
         self._stands_for: dict[Link, Inodes] = {}
         self._inodes: dict[str, frozenset[int]] = {ROOT_PATH: frozenset({ROOT_INODE})}
 
-    def said(self, barrier: Barrier) -> str:
+    def describe(self, barrier: Barrier) -> str:
         """For messages: `fsync A (operation 5) had returned`."""
         if barrier.operation is None:
             return "the set-up was durable"
@@ -85,7 +85,7 @@ class Bindings:
         """
         for barrier in self.barriers:
             is_fsync = barrier.operation is not None and barrier.operation.form.fsyncs
-            if is_fsync and barrier.inode is not None and self.lives.type(barrier.inode) in ("file", "dir"):
+            if is_fsync and barrier.inode is not None and self.inode_history.type(barrier.inode) in ("file", "dir"):
                 yield barrier, barrier.inode
 
     def settling(self, directory: int) -> tuple[Barrier, ...]:
@@ -96,7 +96,7 @@ class Bindings:
         """What the entry can stand for after a crash. None is in it if the entry can be missing."""
         if link not in self._stands_for:
             settled = self.settling(link.directory)[-1].count
-            self._stands_for[link] = self.lives.bound(link, settled, self.history.started)
+            self._stands_for[link] = self.inode_history.bound(link, settled, self.history.started)
         return self._stands_for[link]
 
     def inodes(self, path: str) -> frozenset[int]:
@@ -109,7 +109,7 @@ class Bindings:
 
     def directories(self, path: str) -> list[int]:
         """What `path` can stand for if a crash leaves a directory there, in the order of their numbers."""
-        return sorted(inode for inode in self.inodes(path) if self.lives.type(inode) == "dir")
+        return sorted(inode for inode in self.inodes(path) if self.inode_history.type(inode) == "dir")
 
     def entries(self, path: str) -> list[Link]:
         """The directory entries that `path` can be, one for each directory that can be above it."""
@@ -124,8 +124,8 @@ class Bindings:
         """Whether nothing that had started gave the inode another entry, or this one is certain to stand for it."""
         if self.stands_for(link) == {inode}:
             return True
-        others = (other for other in self.lives.links[inode] if other != link)
-        return not any(inode in self.lives.bound(other, 0, self.history.started) for other in others)
+        others = (other for other in self.inode_history.links[inode] if other != link)
+        return not any(inode in self.inode_history.bound(other, 0, self.history.started) for other in others)
 
     def certain(self, link: Link) -> Barrier | None:
         """The first barrier that promised that the entry exists, whatever it stands for. None if none did."""
@@ -134,24 +134,24 @@ class Bindings:
     def gone(self, link: Link) -> Barrier | None:
         """The first barrier that promised that an entry that once existed is gone. None if none did."""
         found = self._since(link, lambda found: found == {None})
-        return found if found and self.lives.bound(link, 0, found.count) != {None} else None
+        return found if found and self.inode_history.bound(link, 0, found.count) != {None} else None
 
     def _since(self, link: Link, is_so: Callable[[Inodes], bool]) -> Barrier | None:
         """The first barrier since which `is_so` holds for what the entry stands for."""
         if not is_so(self.stands_for(link)):
             return None
         started = self.history.started
-        return next(b for b in self.settling(link.directory) if is_so(self.lives.bound(link, b.count, started)))
+        return next(b for b in self.settling(link.directory) if is_so(self.inode_history.bound(link, b.count, started)))
 
     def promised(self, path: str) -> Barrier | None:
         """The barrier that promised that `path` exists if its directory does. None if none did.
 
         If its directory is promised too, this is the latest of the barriers that together promise the path.
         """
-        owed = [self._owed(name) for name in chain(path)]
-        return max(filter(None, owed), key=lambda barrier: barrier.count) if owed[-1] else None
+        promises = [self._promise_of(name) for name in chain(path)]
+        return max(filter(None, promises), key=lambda barrier: barrier.count) if promises[-1] else None
 
-    def _owed(self, path: str) -> Barrier | None:
+    def _promise_of(self, path: str) -> Barrier | None:
         """The barrier that promised the name at the end of `path`, in every directory that its parent can be."""
         found = list(map(self.certain, self.entries(path)))
         promised = [barrier for barrier in found if barrier is not None]

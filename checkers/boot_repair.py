@@ -6,15 +6,13 @@ mounted yet. With status 4, for errors that were left, systemd enters its emerge
 the administrator. sysvinit also does so with status 8, an error of the program.
 """
 
-from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
-from postcrash.checkers.exit_status import why_not_repaired
+from postcrash.checkers.checker import Checker, InShell
 from postcrash.model import History, Observation
+from postcrash.model.exit_status import BOOT_STOPS, why_not_repaired
+from postcrash.model.judge import CannotTellError, Opinion, Stage, holds, violated
 
-STOPS = 4
-"""The least status that ends a boot: fsck(8)."""
 
-
-class Boots:
+class BootRepair(Checker):
     """The program that repairs does not ask for a person."""
 
     name = "boots"
@@ -23,11 +21,11 @@ class Boots:
     looks_at: tuple[str, ...] = ("repair", "walk")
     needs: Stage = "anything"
     in_shell = InShell(
-        "boot", "the repair before the mount goes well", "it asks for a person", (f'[ "$status" -ge {STOPS} ]',)
+        "boot", "the repair before the mount goes well", "it asks for a person", (f'[ "$status" -ge {BOOT_STOPS} ]',)
     )
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
-        """Objects to a status of 4 or more. Raises `CannotTellError` if the program did not get to the end.
+    def examine(self, history: History, observation: Observation) -> Opinion:
+        """Violated by a status of 4 or more. Raises `CannotTellError` if the program did not get to the end.
 
         What the program printed is left to the explanation, so that findings of one cause stay together in a hunt.
         """
@@ -36,20 +34,6 @@ class Boots:
             raise CannotTellError("nothing was run before the mount")
         if reason := why_not_repaired(result):
             raise CannotTellError(f"the program before the mount {reason}")
-        if result.status < STOPS:
-            return None
-        return Objection(self.name, f"exit status {result.status}: the boot needs a person")
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether the program was run."""
-        return observation.repair is not None
-
-
-def why_boot_stops(observation: Observation) -> str:
-    """Why nobody would see what was mounted after a repair. Empty if the boot goes on, or if there was no repair."""
-    result = observation.repair
-    if result is None:
-        return ""
-    if reason := why_not_repaired(result):
-        return f"the program before the mount {reason}"
-    return f"the boot stops at exit status {result.status} of the program before the mount" * (result.status >= STOPS)
+        if result.status < BOOT_STOPS:
+            return holds()
+        return violated(f"exit status {result.status}: the boot needs a person")

@@ -1,4 +1,4 @@
-"""What a name can be after a crash: of all that ever had the name, that which a durable change did not take away."""
+"""The inodes that a name can stand for after a crash: those that had it, unless it was durably taken from them."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -21,23 +21,23 @@ class Candidates:
         return self._pasts.of(path)
 
     def now(self, path: str) -> Mapping[int, Past]:
-        """Those of `ever` that the name can still stand for: nothing took it from them and was made durable.
+        """The inodes of `ever` that the name can still stand for: no durable operation took it from them.
 
-        Empty if the name must be gone. These are all if nothing was made durable, or if the directory of the name must
+        Empty if the name must be gone. All of `ever` if nothing was made durable, or if the directory of the name must
         be gone.
         """
-        each = self.ever(path)
+        ever = self.ever(path)
         if not self._bindings.barriers or not self._bindings.directories(parent(path)):
-            return each
-        return {inode: each[inode] for inode in sorted(self._bindings.inodes(path))}
+            return ever
+        return {inode: ever[inode] for inode in sorted(self._bindings.inodes(path))}
 
     def is_gone(self, path: str) -> bool:
-        """Whether the name was taken away for good in its directory. `durability` objects if it is there."""
+        """Whether the name was durably removed from its directory. `durability` reports it if it is there."""
         return any(map(self._bindings.gone, self._bindings.entries(path)))
 
     def settled(self, path: str) -> str:
-        """For messages: since when the name can only stand for these, `fsync D (operation 5) had returned`."""
-        return self._bindings.said(self._bindings.latest([path]))
+        """For messages: what limits the name to these inodes, `fsync D (operation 5) had returned`."""
+        return self._bindings.describe(self._bindings.latest([path]))
 
 
 @lru_cache(maxsize=256)

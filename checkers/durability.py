@@ -59,32 +59,25 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.bindings import bindings_of
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.checker import Checker
 from postcrash.checkers.names import Broken, NameObligations
 from postcrash.checkers.obligations import Contents
 from postcrash.model import History, Observation, Tree
+from postcrash.model.judge import Opinion, holds, violated
 
 
-class Durability:
+class Durability(Checker):
     """Persistence operations keep their promises."""
 
     name = "durability"
     statement = "What a returned fsync, fdatasync, msync, sync, syncfs, O_SYNC or O_DSYNC write promised is there."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""
-        if observation.mount_errno:
-            return None
-        broken = _obligations(history).broken_by(observation.tree)
-        return Objection(self.name, broken[2], broken[1]) if broken else None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether something was promised about names, or about what is behind a name that is there."""
-        return _obligations(history).concern(observation.tree)
+        obligations = _obligations(history)
+        if broken := obligations.broken_by(observation.tree):
+            return violated(broken[2], broken[1])
+        return holds(relevant=obligations.concern(observation.tree))
 
 
 class _Obligations:
@@ -100,13 +93,18 @@ class _Obligations:
         """The first promise that `tree` breaks, of the first kind with a broken promise."""
         if not self.is_any:
             return None
-        kinds = (self._names.missing(tree), self._names.back(tree), self._spoilt(tree), self._names.confused(tree))
+        kinds = (
+            self._names.missing(tree),
+            self._names.reappeared(tree),
+            self._spoilt(tree),
+            self._names.misidentified(tree),
+        )
         return next((min(found) for found in map(list, kinds) if found), None) or min(
             self._names.lost(tree, self._contents.could_be), default=None
         )
 
     def concern(self, tree: Tree) -> bool:
-        """Whether something that was promised is in `tree`, or missing from it."""
+        """Whether something was promised about names, or about what is behind a name that is there."""
         if not self.is_any:
             return False
         return self._names.is_any or any(self._contents.concern(path, entry) for path, entry in tree.items())

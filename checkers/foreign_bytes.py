@@ -12,61 +12,53 @@ Not checked: bytes that cannot be read (`mounts` checks these), and names that n
 from collections.abc import Collection
 
 from postcrash.checkers.candidates import Candidates, candidates
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inode_identity import foreign, never
-from postcrash.checkers.inodes import Past, together
+from postcrash.checkers.checker import Checker
+from postcrash.checkers.inode_identity import foreign_range, mismatch
+from postcrash.checkers.inodes import Past, union
 from postcrash.model import Entry, History, Observation, Workload
+from postcrash.model.judge import Opinion, holds, violated
 from postcrash.properties.wording import shown_bytes
 
 
-class ForeignBytes:
+class ForeignBytes(Checker):
     """A file has its own bytes."""
 
     name = "foreign-bytes"
     statement = "Every byte in a file is zero, or was written to that file at that place."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first file with a byte that was never written to it at that place, from free space or elsewhere."""
         known = candidates(history)
         for path, entry in observation.tree.items():
             if message := _message(history.workload, known, path, entry):
-                return Objection(self.name, message, path)
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether there is a file with bytes, under a name that an operation made."""
-        known = candidates(history)
-        return any(entry.type == "file" and entry.size and known.ever(path) for path, entry in observation.tree.items())
+                return violated(message, path)
+        files = (path for path, entry in observation.tree.items() if entry.type == "file" and entry.size)
+        return holds(relevant=any(map(known.ever, files)))
 
 
 def _message(workload: Workload, known: Candidates, path: str, entry: Entry) -> str:
-    """What is foreign of what is found. Empty if it can be what the name can stand for, or if nothing made the name."""
+    """Which bytes of `entry` are foreign. Empty if none are, or if no operation made the name."""
     if not (ever := known.ever(path)):
         return ""
     message, now = _foreign(workload, ever.values(), entry), known.now(path)
     if message or len(now) == len(ever):
         return message
-    alike = [past for past in now.values() if not never(past, entry)]
-    if not alike or any(foreign(past, entry) is None for past in alike):
+    alike = [past for past in now.values() if not mismatch(past, entry)]
+    if not alike or any(foreign_range(past, entry) is None for past in alike):
         return ""
     found = shown_bytes(workload, path, entry, 0, entry.size)
     return f"{known.settled(path)}, but {found}; what the name stands for since then never had all of them"
 
 
-def _foreign(workload: Workload, each: Collection[Past], entry: Entry) -> str:
-    """What no inode ever had of the bytes that are found. Empty if one of `each` can be what is found.
+def _foreign(workload: Workload, pasts: Collection[Past], entry: Entry) -> str:
+    """Which bytes no inode ever had. Empty if one of the inodes can be `entry`.
 
-    An inode that was never of this type or size, or never had these attributes, is not what is found. If that is true
-    of all, `never-written` objects.
+    Inodes that never had this type, size and attributes are left out. If that leaves none, `never-written` reports it.
     """
-    alike = [past for past in each if len(each) == 1 or not never(past, entry)] or each
-    if any(foreign(past, entry) is None for past in alike):
+    alike = [past for past in pasts if len(pasts) == 1 or not mismatch(past, entry)] or pasts
+    if any(foreign_range(past, entry) is None for past in alike):
         return ""
-    if stretch := foreign(together(each), entry):
+    if stretch := foreign_range(union(pasts), entry):
         return f"{shown_bytes(workload, entry.path, entry, *stretch)}; no operation put all of them there"
     found = shown_bytes(workload, entry.path, entry, 0, entry.size)
     return f"{found}; several files had this name, but none ever had all these bytes with this size and attributes"

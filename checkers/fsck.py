@@ -6,9 +6,10 @@ status may say that it did not get to the end.
 
 import re
 
-from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
-from postcrash.checkers.exit_status import shortened, why_not_looked
+from postcrash.checkers.checker import Checker, InShell
 from postcrash.model import History, Observation
+from postcrash.model.exit_status import shortened, why_not_looked
+from postcrash.model.judge import CannotTellError, Opinion, Stage, holds, violated
 
 _ONLY_NOT_UNMOUNTED = (
     re.compile(r"fsck\.fat [\d.]+ .*"),
@@ -21,7 +22,7 @@ _ONLY_NOT_UNMOUNTED = (
 """All that fsck.fat 4.2 says of a file system that is sound but was in use. No recovery of vfat removes this mark."""
 
 
-class Fsck:
+class Fsck(Checker):
     """Recovery leaves nothing to repair."""
 
     name = "fsck"
@@ -31,23 +32,19 @@ class Fsck:
     needs: Stage = "mount"
     in_shell = InShell("fsck", "nothing that fsck objects to after recovery", "fsck objects")
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
-        """Objects to any status but 0. Raises `CannotTellError` if fsck did not look at the file system."""
+    def examine(self, history: History, observation: Observation) -> Opinion:
+        """Violated by any status but 0. Raises `CannotTellError` if fsck did not look at the file system."""
         result = observation.fsck
         if result is None:
             raise CannotTellError("fsck was not run")
         if result.status == 0:
-            return None
+            return holds()
         if reason := why_not_looked(result):
             raise CannotTellError(f"fsck {reason}")
         lines = [line for line in result.output.splitlines() if line.strip()]
         if lines and all(map(_is_harmless, lines)):
-            return None
-        return Objection(self.name, f"fsck exits with status {result.status}: {shortened(result.output)}")
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether fsck was run."""
-        return observation.fsck is not None
+            return holds()
+        return violated(f"fsck exits with status {result.status}: {shortened(result.output)}")
 
 
 def _is_harmless(line: str) -> bool:

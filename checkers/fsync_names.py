@@ -26,25 +26,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from postcrash.checkers.bindings import Barrier, Bindings, bindings_of
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.checker import Checker
 from postcrash.checkers.links import Link, chain, link_of, within
 from postcrash.checkers.matching import Identity, identity
 from postcrash.checkers.obligations import Contents
 from postcrash.model import Entry, EntryType, History, Observation, Tree
+from postcrash.model.judge import Opinion, holds, violated
 from postcrash.model.tree import parent
 
 
-class FsyncNames:
+class FsyncNames(Checker):
     """fsync of a file or directory persists its names."""
 
     name = "fsync-names"
     statement = "A file or directory is found under each name that it had when an fsync of it returned."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first name that is missing, or stands for something else than the fsynced file or a later one."""
         known = fsynced_names(history)
         for name in known.names:
@@ -54,17 +51,12 @@ class FsyncNames:
             else:
                 wrong = "" if name.is_promised else "is missing" if entry is None else f"is a {entry.type}"
             if wrong:
-                return Objection(self.name, f"{name.said}, but {name.path} {wrong}", name.path)
+                return violated(f"{name.reason}, but {name.path} {wrong}", name.path)
         for moving in known.moving:
             if not any(path in observation.tree for path in moving.paths):
                 missing = " nor ".join(moving.paths)
-                return Objection(self.name, f"{moving.said}, but there is neither {missing}", moving.paths[-1])
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether something was fsynced under a name that no document promises to it."""
-        known = fsynced_names(history)
-        return bool(known.names or known.moving)
+                return violated(f"{moving.reason}, but there is neither {missing}", moving.paths[-1])
+        return holds(relevant=bool(known.names or known.moving))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +66,7 @@ class FsyncedName:
     types        what it can be
     inodes       the files that it can stand for: the one that was fsynced, and later ones
     above        the directories above it, and which inodes they must be
-    said         the reason, for messages
+    reason         the reason, for messages
     is_promised  whether documents promise that the path exists
     """
 
@@ -82,15 +74,15 @@ class FsyncedName:
     types: frozenset[EntryType]
     inodes: frozenset[int]
     above: tuple[tuple[str, int], ...]
-    said: str
+    reason: str
     is_promised: bool
 
 
 class MovingName(NamedTuple):
-    """A name in a directory that has had several `paths`. It must exist under one of them; `said` is the reason."""
+    """A name in a directory that has had several `paths`. It must exist under one of them; `reason` is the reason."""
 
     paths: tuple[str, ...]
-    said: str
+    reason: str
 
 
 class Pin(NamedTuple):
@@ -152,20 +144,24 @@ def fsynced_names(history: History) -> FsyncedNames:
 
 def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[FsyncedName | MovingName]:
     """The names that the file had then and that nothing has taken away since."""
-    tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
-    for link, path in lives.paths(inode, barrier.count):
-        bound, said = lives.bound(link, barrier.count, started), bindings.said(barrier)
+    tree, inode_history, started = (
+        bindings.history.trees[barrier.count],
+        bindings.inode_history,
+        bindings.history.started,
+    )
+    for link, path in inode_history.paths(inode, barrier.count):
+        bound, reason = inode_history.bound(link, barrier.count, started), bindings.describe(barrier)
         if None in bound:
             continue
         if not keeps_its_path(bindings, parent(path), barrier.count):
-            folders = lives.paths_ever(link.directory, started)
-            yield MovingName(tuple(within(folder, link.name) for folder in sorted(folders)), said)
+            folders = inode_history.paths_ever(link.directory, started)
+            yield MovingName(tuple(within(folder, link.name) for folder in sorted(folders)), reason)
             continue
         inodes = frozenset(other for other in bound if other is not None)
-        types = frozenset(map(lives.type, inodes))
+        types = frozenset(map(inode_history.type, inodes))
         is_promised = all(map(bindings.promised, chain(path)))
         directories = tuple((each, tree[each].inode) for each in chain(path) if each != path)
-        yield FsyncedName(path, types, inodes, directories, said, is_promised)
+        yield FsyncedName(path, types, inodes, directories, reason, is_promised)
 
 
 def keeps_its_path(bindings: Bindings, folder: str, count: int) -> bool:
@@ -176,8 +172,8 @@ def keeps_its_path(bindings: Bindings, folder: str, count: int) -> bool:
 
 def stays(bindings: Bindings, link: Link, count: int) -> bool:
     """Whether the directory that the entry stands for after `count` operations has no other name to be found under."""
-    lives, started = bindings.lives, bindings.history.started
-    now = lives.bound(link, count, started)
+    inode_history, started = bindings.inode_history, bindings.history.started
+    now = inode_history.bound(link, count, started)
     (directory, *others) = now
     if others or directory is None:
         return False

@@ -14,36 +14,29 @@ or that a later operation empties or renames.
 from functools import lru_cache
 
 from postcrash.checkers.bindings import bindings_of
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inode_history import lives
+from postcrash.checkers.checker import Checker
+from postcrash.checkers.inode_history import inode_history
 from postcrash.model import History, Observation, Operation, Route, Tree, Workload
+from postcrash.model.judge import Opinion, holds, violated
 from postcrash.model.operation import HANDLE
 from postcrash.properties.wording import operation_at
 
 
-class InPlace:
+class InPlace(Checker):
     """Replacing a file's content in place does not leave it empty."""
 
     name = "in-place"
     statement = "A file that was emptied, written anew and closed is not empty once a later commit is over."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first file that is empty although it was closed with its new content before a commit."""
         for path, closed, committed in _replaced(history):
             entry = observation.tree.get(path)
             if entry is not None and entry.type == "file" and not entry.error and entry.size == 0:
                 close, commit = (operation_at(history.workload, number) for number in (closed, committed))
-                said = f"{close} and then {commit} had returned, but {path}, which was written anew, is empty"
-                return Objection(self.name, said, path)
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether a file was replaced in this way before a commit, and is there."""
-        return any(path in observation.tree for path, _, _ in _replaced(history))
+                message = f"{close} and then {commit} had returned, but {path}, which was written anew, is empty"
+                return violated(message, path)
+        return holds(relevant=any(path in observation.tree for path, _, _ in _replaced(history)))
 
 
 @lru_cache(maxsize=256)
@@ -67,7 +60,7 @@ def _replaced(history: History) -> tuple[tuple[str, int, int], ...]:
 @lru_cache(maxsize=256)
 def _closed(workload: Workload) -> tuple[tuple[int, int], ...]:
     """The numbers of the operations that emptied a file by a descriptor, and closed it after it was written by it."""
-    operations, trees, found = workload.operations, lives(workload).trees, []
+    operations, trees, found = workload.operations, inode_history(workload).trees, []
     for emptied in range(len(workload.setup), len(operations)):
         operation = operations[emptied]
         is_cut = operation.word == "truncate" and not operation.length and operation.path.startswith(HANDLE)
@@ -83,7 +76,7 @@ def _close_of(workload: Workload, emptied: int) -> int | None:
 
     An operation that is given another name of the file opens it, and closes it in the end.
     """
-    operations, trees = workload.operations, lives(workload).trees
+    operations, trees = workload.operations, inode_history(workload).trees
     handle, inode, is_written = operations[emptied].path, _opened(trees[emptied], operations[emptied]), False
     for number in range(emptied + 1, len(operations)):
         operation = operations[number]

@@ -23,7 +23,7 @@ _MISSING: frozenset[int | None] = frozenset({None})
 
 @dataclass(slots=True)
 class _Changes(Generic[T]):
-    """What something is: `values[k]` from the tree number `counts[k]` on."""
+    """The values of one thing over time: `values[k]` from the tree number `counts[k]` on."""
 
     counts: list[int]
     values: list[T]
@@ -42,8 +42,8 @@ class _Changes(Generic[T]):
         return self.values[place : bisect_right(self.counts, last)]
 
 
-class Lives:
-    """The lives of all entries and inodes of one workload.
+class InodeHistory:
+    """The history of all directory entries and inodes of one workload.
 
     Only changes are kept, each with the number of operations after which it first holds. `links` has, for each inode,
     the entries that it ever had. `entries` has the entries that each directory ever had.
@@ -162,6 +162,6 @@ def _what(entry: Entry) -> tuple[object, ...]:
 
 
 @lru_cache(maxsize=64)
-def lives(workload: Workload) -> Lives:
-    """The lives of a workload, computed once."""
-    return Lives(workload)
+def inode_history(workload: Workload) -> InodeHistory:
+    """The history of a workload, computed once."""
+    return InodeHistory(workload)

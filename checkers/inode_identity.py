@@ -1,4 +1,4 @@
-"""Whether something that was found can be one certain inode, as this inode ever was."""
+"""Compares an entry that was found after a crash with the states that an inode ever had."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,11 +10,8 @@ from postcrash.model.simulate import DEVICES
 from postcrash.model.tree import UNREAD
 
 
-def never(past: Past, entry: Entry) -> str:
-    """What is found of `entry` that the inode never was, its bytes aside. Empty if there is nothing.
-
-    It is empty too if the entry could not be read.
-    """
+def mismatch(past: Past, entry: Entry) -> str:
+    """Why `entry` cannot be the inode, its bytes aside. Empty if it can be, or could not be read."""
     if entry.error:
         return ""
     if entry.type not in past.types:
@@ -31,7 +28,7 @@ def never(past: Past, entry: Entry) -> str:
     return ""
 
 
-def foreign(past: Past, entry: Entry) -> tuple[int, int] | None:
+def foreign_range(past: Past, entry: Entry) -> tuple[int, int] | None:
     """The first stretch of a file with bytes that are neither zero nor were ever in the inode at that place.
 
     None if there is no such stretch. Bytes that could not be read count as the inode's own.

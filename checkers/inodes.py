@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from postcrash.checkers.inode_history import Lives, lives
+from postcrash.checkers.inode_history import InodeHistory, inode_history
 from postcrash.checkers.links import Link
 from postcrash.checkers.shifts import displaced
 from postcrash.model import EntryType, History, Segment, Workload
@@ -17,7 +17,7 @@ from postcrash.model.tree import ROOT_PATH
 
 @dataclass(slots=True)
 class Past:
-    """Everything that an inode ever was.
+    """All states that an inode ever had, merged.
 
     size     the largest that the file ever had, in bytes
     targets  of a symbolic link
@@ -32,7 +32,7 @@ class Past:
     written: set[Segment] = field(default_factory=set)
 
     def add(self, other: "Past") -> None:
-        """Add what another inode was."""
+        """Add the states of another inode."""
         self.types |= other.types
         self.size = max(self.size, other.size)
         self.targets |= other.targets
@@ -43,8 +43,8 @@ class Past:
 class Pasts:
     """The past of every name that the first `started` operations of a workload made."""
 
-    def __init__(self, known: Lives, started: int) -> None:
-        self._lives = known
+    def __init__(self, known: InodeHistory, started: int) -> None:
+        self._inode_history = known
         self._started = started
         self._known: dict[int, Past] = {}
         self._of: dict[str, dict[int, Past]] = {}
@@ -61,24 +61,24 @@ class Pasts:
     def _inodes(self, path: str) -> set[int]:
         inodes = {ROOT_INODE}
         for name in path.split("/") if path != ROOT_PATH else ():
-            made = (self._lives.bound(Link(directory, name), 0, self._started) for directory in inodes)
+            made = (self._inode_history.bound(Link(directory, name), 0, self._started) for directory in inodes)
             inodes = {inode for each in made for inode in each if inode is not None}
         return inodes
 
     def _past(self, inode: int) -> Past:
         if inode not in self._known:
-            past, states = Past(), self._lives.states(inode, 0, self._started)
+            past, states = Past(), self._inode_history.states(inode, 0, self._started)
             for entry in states:
                 past.add(Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments)))
-            past.written |= displaced(self._lives.workload, (entry.segments for entry in states))
+            past.written |= displaced(self._inode_history.workload, (entry.segments for entry in states))
             self._known[inode] = past
         return self._known[inode]
 
 
-def together(each: Iterable[Past]) -> Past:
-    """Everything that several inodes were."""
+def union(pasts_of_inodes: Iterable[Past]) -> Past:
+    """All states of all these inodes, merged."""
     whole = Past()
-    for past in each:
+    for past in pasts_of_inodes:
         whole.add(past)
     return whole
 
@@ -90,4 +90,4 @@ def pasts(history: History) -> Pasts:
 
 @lru_cache(maxsize=256)
 def _pasts(workload: Workload, started: int) -> Pasts:
-    return Pasts(lives(workload), started)
+    return Pasts(inode_history(workload), started)

@@ -10,8 +10,9 @@ lines that matter.
 import re
 from dataclasses import dataclass
 
-from postcrash.checkers.checker import CannotTellError, NotInShell, Objection, Stage
+from postcrash.checkers.checker import Checker, NotInShell
 from postcrash.model import History, Observation
+from postcrash.model.judge import CannotTellError, Opinion, Stage, holds, violated
 
 LEVEL_WARNING = 4
 _FACILITY_LEVELS = 8
@@ -132,7 +133,7 @@ ALLOWED = (
 )
 
 
-class KernelLog:
+class KernelLog(Checker):
     """Recovery is nothing to warn about."""
 
     name = "kernel-log"
@@ -142,19 +143,15 @@ class KernelLog:
     needs: Stage = "boot"
     in_shell = NotInShell("what it found is in the kernel's log")
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first lines of warnings or worse that are not allowed. Raises `CannotTellError` if lines may be lost."""
         grave = [text for level, text in map(_split, observation.klog) if level <= LEVEL_WARNING]
         lines = [text for text in grave if not _is_allowed(text)]
         if lines:
-            return Objection(self.name, f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
+            return violated(f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
         if not observation.klog_whole:
             raise CannotTellError("the kernel's log may lack lines")
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether the log was seen whole."""
-        return observation.klog_whole
+        return holds()
 
 
 def _split(line: str) -> tuple[int, str]:

@@ -9,22 +9,20 @@ file system hides others (reiserfs keeps one of its own).
 
 from collections import Counter
 
-from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
+from postcrash.checkers.checker import Checker
 from postcrash.model import Entry, History, Observation
+from postcrash.model.judge import CannotTellError, Opinion, holds, violated
 from postcrash.model.tree import ROOT_PATH, parent
 
 
-class LinkCounts:
+class LinkCounts(Checker):
     """No inode has more or fewer links than names."""
 
     name = "link-counts"
     statement = "Every file has as many links as names, and every directory as many as its subdirectories ask for."
     depends_on: tuple[str, ...] = ()
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first entry whose number of links is not the number of its names.
 
         Raises `CannotTellError` if an entry that could not be read may hide names.
@@ -43,12 +41,8 @@ class LinkCounts:
             else:
                 message = _of_file(entry, names[entry.inode])
             if message:
-                return Objection(self.name, f"{path} has {entry.nlink} links, but {message}", path)
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether there is an entry besides the root that counts its links."""
-        return any(_counts(entry) for path, entry in observation.tree.items() if path != ROOT_PATH)
+                return violated(f"{path} has {entry.nlink} links, but {message}", path)
+        return holds(relevant=any(_counts(entry) for path, entry in tree.items() if path != ROOT_PATH))
 
 
 def _counts(entry: Entry) -> bool:

@@ -14,7 +14,7 @@ def identity(entry: Entry) -> Identity:
     return entry.inode or entry.path
 
 
-def told_as_another(paths: Iterable[str]) -> str:
+def mistaken_for_another(paths: Iterable[str]) -> str:
     """The end of a message about something that could be there under these paths, but only as what is another thing."""
     return f"; if {' or '.join(paths)} is it, something else that must be there is missing"
 
@@ -41,24 +41,24 @@ class _Matching:
 
     def place(self, first: int) -> bool:
         """Whether there is something for this inode too. Others make room if they can be something else."""
-        asked_by: dict[Identity, int] = {}
+        claimants: dict[Identity, int] = {}
         waiting = [first]
         for inode in waiting:
             for path in self._places[inode]:
                 thing = identity(self._tree[path])
-                if thing in asked_by or not self._could_be(inode, path):
+                if thing in claimants or not self._could_be(inode, path):
                     continue
-                asked_by[thing] = inode
+                claimants[thing] = inode
                 if thing not in self._owners:
-                    self._give(thing, asked_by)
+                    self._give(thing, claimants)
                     return True
                 waiting.append(self._owners[thing])
         return False
 
-    def _give(self, thing: Identity | None, asked_by: dict[Identity, int]) -> None:
+    def _give(self, thing: Identity | None, claimants: dict[Identity, int]) -> None:
         """Give a thing to the inode that asked for it, what this one had to the one that asked for that, and so on."""
         while thing is not None:
-            inode = asked_by[thing]
+            inode = claimants[thing]
             left = self._things.get(inode)
             self._owners[thing], self._things[inode] = inode, thing
             thing = left

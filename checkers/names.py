@@ -9,14 +9,14 @@ from functools import cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.links import Link, chain, link_of, within
-from postcrash.checkers.matching import CouldBe, told_as_another, unmatched
+from postcrash.checkers.matching import CouldBe, mistaken_for_another, unmatched
 from postcrash.model import Entry, Tree
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 Broken = tuple[int, str, str]
-"""A broken promise: after how many operations it was made, the name that it concerns, and a message."""
+"""A broken promise: the number of operations before it, the name that it concerns, and a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class NameObligations:
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
         self._certain: dict[int, dict[str, Barrier]] = {}
-        self._entries = bindings.lives.entries
+        self._entries = bindings.inode_history.entries
         self.kept = tuple(self._kept()) if bindings.barriers else ()
 
     @property
@@ -49,7 +49,7 @@ class NameObligations:
     # Names that must be there, and names that must not
 
     def missing(self, tree: Tree) -> Iterator[Broken]:
-        """Names that every possible directory was promised to have but that are missing or of another type."""
+        """Names that are missing or of another type although each possible directory was promised to have them."""
         for directory, found in tree.items():
             meant = self._bindings.directories(directory) if found.type == "dir" else []
             for name in self._certain_of(meant[0]) if meant else ():
@@ -58,13 +58,13 @@ class NameObligations:
                     yield from self._missing(path, tree.get(path))
 
     def _missing(self, path: str, entry: Entry | None) -> Iterator[Broken]:
-        types = {self._bindings.lives.type(inode) for inode in self._bindings.inodes(path)}
+        types = {self._bindings.inode_history.type(inode) for inode in self._bindings.inodes(path)}
         if entry is not None and entry.type in types:
             return
         barrier = self._bindings.promised(path)
         assert barrier is not None
         found = "is missing" if entry is None else f"is a {entry.type}; it promised a {' or '.join(sorted(types))}"
-        yield barrier.count, path, f"{self._bindings.said(barrier)}, but {path} {found}"
+        yield barrier.count, path, f"{self._bindings.describe(barrier)}, but {path} {found}"
 
     def _certain_of(self, directory: int) -> dict[str, Barrier]:
         """The names that the directory certainly has."""
@@ -73,54 +73,54 @@ class NameObligations:
             self._certain[directory] = {name: barrier for name, barrier in sorted(found.items()) if barrier}
         return self._certain[directory]
 
-    def back(self, tree: Tree) -> Iterator[Broken]:
-        """Names that are there although they were taken away for good."""
+    def reappeared(self, tree: Tree) -> Iterator[Broken]:
+        """Names that are there although they were durably removed."""
         for path in tree:
             if path == ROOT_PATH or path in MADE_BY_MKFS or self._bindings.inodes(path):
                 continue
             gone = [(link, barrier) for link in self._bindings.entries(path) if (barrier := self._bindings.gone(link))]
             for link, barrier in gone[:1]:
                 removal = self._removal(link, barrier.count)
-                yield barrier.count, path, f"{self._bindings.said(barrier)} after {removal}, but {path} is there"
+                yield barrier.count, path, f"{self._bindings.describe(barrier)} after {removal}, but {path} is there"
 
     def _removal(self, link: Link, count: int) -> str:
         """The operation that last took the entry away."""
-        number = self._bindings.lives.taken_away(link, count)
+        number = self._bindings.inode_history.taken_away(link, count)
         assert number is not None
         return operation_at(self._bindings.history.workload, number)
 
     # Names that must stand for one inode, or for two
 
-    def confused(self, tree: Tree) -> Iterator[Broken]:
+    def misidentified(self, tree: Tree) -> Iterator[Broken]:
         """Names of one inode that are found as two inodes, and names of two inodes that are found as one."""
         if not self._bindings.barriers:
             return
-        told = [path for path, entry in tree.items() if entry.type != "dir" and entry.inode]
-        meant = {path: inodes for path in told if (inodes := self._bindings.inodes(path))}
-        yield from self._parted(tree, meant)
-        yield from self._joined(tree, meant)
+        names = [path for path, entry in tree.items() if entry.type != "dir" and entry.inode]
+        meant = {path: inodes for path in names if (inodes := self._bindings.inodes(path))}
+        yield from self._split_inodes(tree, meant)
+        yield from self._merged_inodes(tree, meant)
 
-    def _parted(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
+    def _split_inodes(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
         """Names that can all stand only for one and the same inode, but are found as names of two inodes."""
         first_names: dict[int, str] = {}
         for path, inodes in meant.items():
             if len(inodes) == 1:
                 first = first_names.setdefault(min(inodes), path)
                 if tree[first].inode != tree[path].inode:
-                    yield self._confused(first, path, "two inodes; they were names of one")
+                    yield self._misidentified(first, path, "two inodes; they were names of one")
 
-    def _joined(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
+    def _merged_inodes(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
         """Names that are found as names of one inode, although there is no inode that all of them can stand for."""
         known: dict[int, tuple[str, frozenset[int]]] = {}
         for path, inodes in meant.items():
             first, common = known.get(tree[path].inode, (path, inodes))
             if not common & inodes:
-                yield self._confused(first, path, "one inode; they were two")
+                yield self._misidentified(first, path, "one inode; they were two")
             known[tree[path].inode] = (first, common & inodes or inodes)
 
-    def _confused(self, one: str, other: str, found: str) -> Broken:
+    def _misidentified(self, one: str, other: str, found: str) -> Broken:
         barrier = self._bindings.latest((one, other))
-        return barrier.count, other, f"{self._bindings.said(barrier)}, but {one} and {other} are {found}"
+        return barrier.count, other, f"{self._bindings.describe(barrier)}, but {one} and {other} are {found}"
 
     # Inodes that must be somewhere
 
@@ -154,11 +154,11 @@ class NameObligations:
         for kept in self.kept:
             if kept.inode == inode:
                 paths = (path for path in places[inode] if could_be(inode, path))
-                yield kept.barrier.count, kept.path, self._lost(kept) + told_as_another(paths)
+                yield kept.barrier.count, kept.path, self._lost(kept) + mistaken_for_another(paths)
 
     def _lost(self, kept: KeptInode) -> str:
         names = " or ".join(self._names_since(kept))
-        return f"{self._bindings.said(kept.barrier)}, but what was {kept.path} then is not there as {names}"
+        return f"{self._bindings.describe(kept.barrier)}, but what was {kept.path} then is not there as {names}"
 
     def _names_since(self, kept: KeptInode) -> list[str]:
         """The names that the inode has had since it was durable, in their order."""
@@ -168,7 +168,7 @@ class NameObligations:
     def _kept(self) -> Iterator[KeptInode]:
         """Inodes that may have moved: no entry certain to be found stands for them alone."""
         found: dict[int, KeptInode | None] = {ROOT_INODE: None}
-        for inode, links in sorted(self._bindings.lives.links.items()):
+        for inode, links in sorted(self._bindings.inode_history.links.items()):
             if any(inode in self._bindings.stands_for(link) for link in links):
                 self._find(inode, found)
         yield from filter(None, found.values())
@@ -177,7 +177,9 @@ class NameObligations:
         """Whether the inode is certain to be found. Adds to `found` what that depends on."""
         if inode in found:
             return True
-        alone = [link for link in self._bindings.lives.links[inode] if self._bindings.stands_for(link) == {inode}]
+        alone = [
+            link for link in self._bindings.inode_history.links[inode] if self._bindings.stands_for(link) == {inode}
+        ]
         if any(self._find(link.directory, found) for link in alone):
             found[inode] = None
             return True
@@ -192,9 +194,9 @@ class NameObligations:
         The search ends at the latest barrier that made everything durable: a name that has lasted since an earlier
         barrier was durable at this one too.
         """
-        lives = self._bindings.lives
+        inode_history = self._bindings.inode_history
         for barrier in reversed(self._bindings.barriers):
-            for link, path in lives.paths(inode, barrier.count):
+            for link, path in inode_history.paths(inode, barrier.count):
                 if self._is_durable(path, barrier.count) and self._lasts(link, barrier.count):
                     yield barrier, path
             if barrier.is_everything:
@@ -205,7 +207,7 @@ class NameObligations:
         tree = self._bindings.history.trees[count]
         for link in (link_of(tree, name) for name in chain(path)):
             settled = [barrier.count for barrier in self._bindings.settling(link.directory) if barrier.count <= count]
-            bound = self._bindings.lives.bound(link, settled[-1], count)
+            bound = self._bindings.inode_history.bound(link, settled[-1], count)
             if len(bound) != 1 or None in bound:
                 return False
         return True
@@ -216,17 +218,17 @@ class NameObligations:
         No operation may take away a directory above the entry either, then or later. Those in `seen` are checked
         already.
         """
-        lives = self._bindings.lives
+        inode_history = self._bindings.inode_history
         while True:
             if link.directory not in seen:
                 seen |= {link.directory}
-                above = [found for found, _ in lives.paths(link.directory, count)]
+                above = [found for found, _ in inode_history.paths(link.directory, count)]
                 if not above or not self._lasts(above[0], count, seen):
                     return False
-            other = lives.first_other(link, count)
+            other = inode_history.first_other(link, count)
             if other is None or other > self._bindings.history.started:
                 return True
-            moved = lives.moved_to(link, other)
+            moved = inode_history.moved_to(link, other)
             if moved is None or (moved.directory != link.directory and self._is_split(link.directory, other)):
                 return False
             link, count = moved, other

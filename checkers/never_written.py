@@ -12,57 +12,50 @@ namespace (SELinux sets its own); entries that cannot be read, which `mounts` ch
 from collections.abc import Collection
 
 from postcrash.checkers.candidates import Candidates, candidates
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inode_identity import never
-from postcrash.checkers.inodes import Past, together
+from postcrash.checkers.checker import Checker
+from postcrash.checkers.inode_identity import mismatch
+from postcrash.checkers.inodes import Past, union
 from postcrash.model import Entry, History, Observation
+from postcrash.model.judge import Opinion, holds, violated
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 
 
-class NeverWritten:
+class NeverWritten(Checker):
     """Nothing appears that no operation made."""
 
     name = "never-written"
     statement = "Every name, type, size, target and attribute in the tree is one that an operation made."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first name that nothing made, or that stands for something that it never was."""
         known = candidates(history)
         for path, entry in observation.tree.items():
             if path not in MADE_BY_MKFS and (message := _message(known, path, entry)):
-                return Objection(self.name, message, path)
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether there is a name that mkfs did not make."""
-        return any(path not in MADE_BY_MKFS | {ROOT_PATH} for path in observation.tree.paths())
+                return violated(message, path)
+        return holds(relevant=any(path not in MADE_BY_MKFS | {ROOT_PATH} for path in observation.tree.paths()))
 
 
 def _message(known: Candidates, path: str, entry: Entry) -> str:
-    """What is wrong with what is found. Empty if it can be what the name can stand for."""
+    """Why the name cannot stand for `entry`. Empty if it can."""
     ever = known.ever(path)
-    message = _never(ever.values(), entry) if ever else f"{path} is there, but no operation made it"
+    message = _mismatch(ever.values(), entry) if ever else f"{path} is there, but no operation made it"
     now = known.now(path)
     if message or len(now) == len(ever):
         return message
     if not now:
         return "" if known.is_gone(path) else f"{known.settled(path)}, but {path} is there; its directory never had it"
-    message = _never(now.values(), entry)
+    message = _mismatch(now.values(), entry)
     return f"{known.settled(path)}, but {path} is not what the name stands for since then: {message}" if message else ""
 
 
-def _never(each: Collection[Past], entry: Entry) -> str:
-    """What is found of `entry` that no inode with the name ever was. Empty if it can be one of them."""
+def _mismatch(pasts: Collection[Past], entry: Entry) -> str:
+    """Why `entry` is none of the inodes. Empty if it can be one of them."""
     messages = []
-    for past in each:
-        message = never(past, entry)
+    for past in pasts:
+        message = mismatch(past, entry)
         if not message:
             return ""
         messages.append(message)
-    if whole := never(together(each), entry):
+    if whole := mismatch(union(pasts), entry):
         return whole
     return f"{entry.path} is a mixture of what had this name: {'; as another, '.join(dict.fromkeys(messages))}"

@@ -16,37 +16,30 @@ from functools import lru_cache
 from itertools import pairwise
 
 from postcrash.checkers.candidates import candidates
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inode_history import lives
-from postcrash.checkers.inode_identity import never
+from postcrash.checkers.checker import Checker
+from postcrash.checkers.inode_history import inode_history
+from postcrash.checkers.inode_identity import mismatch
 from postcrash.model import Entry, History, Observation, Route, Workload, all_from
+from postcrash.model.judge import Opinion, holds, violated
 from postcrash.model.segments import ZERO
 
 
-class NullFiles:
+class NullFiles(Checker):
     """A size does not come before the data."""
 
     name = "null-files"
     statement = "A file that has a size is not full of zeros, unless each of its bytes was zero at some time."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first file that is full of zeros and cannot be."""
-        for path, entry in observation.tree.items():
-            if _has_size(entry) and all_from(entry, 0, entry.size, {ZERO}):
+        files = [(path, entry) for path, entry in observation.tree.items() if _has_size(entry)]
+        for path, entry in files:
+            if all_from(entry, 0, entry.size, {ZERO}):
                 had_data = list(_had_data(history, path, entry))
                 if had_data and all(had_data):
                     found = f"{path} is {entry.size} bytes long and full of zeros"
-                    return Objection(self.name, f"{found}, but whenever it had a size it had data", path)
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether there is a file with a size that cannot be full of zeros."""
-        files = ((path, entry) for path, entry in observation.tree.items() if _has_size(entry))
-        return any(any(_had_data(history, path, entry)) for path, entry in files)
+                    return violated(f"{found}, but whenever it had a size it had data", path)
+        return holds(relevant=any(any(_had_data(history, path, entry)) for path, entry in files))
 
 
 def _has_size(entry: Entry) -> bool:
@@ -56,14 +49,14 @@ def _has_size(entry: Entry) -> bool:
 def _had_data(history: History, path: str, entry: Entry) -> Iterator[bool]:
     """For each file that the name can stand for and that the entry can be: whether it has some data for good."""
     for inode, past in candidates(history).now(path).items():
-        if not never(past, entry):
+        if not mismatch(past, entry):
             yield _has_data(history.workload, inode, history.started, entry.size)
 
 
 @lru_cache(maxsize=4096)
 def _has_data(workload: Workload, inode: int, started: int, size: int) -> bool:
     """Whether a byte below `size` was never zero while the file had it, and the file was never emptied."""
-    states = [entry for entry in lives(workload).states(inode, 0, started) if entry.type == "file"]
+    states = [entry for entry in inode_history(workload).states(inode, 0, started) if entry.type == "file"]
     sizes = [entry.size for entry in states]
     zeros = [(run.start, run.end) for entry in states for run in entry.segments if run.source == ZERO]
     reached = 0
@@ -76,7 +69,7 @@ def _has_data(workload: Workload, inode: int, started: int, size: int) -> bool:
 
 def _grown(workload: Workload, inode: int, started: int) -> Iterator[tuple[int, int]]:
     """What stores through a mapping added to the file: they make it longer first."""
-    for operation, trees in zip(workload.operations[:started], pairwise(lives(workload).trees), strict=False):
+    for operation, trees in zip(workload.operations[:started], pairwise(inode_history(workload).trees), strict=False):
         if operation.form.data is Route.MAPPING:
             old, new = (tree.held.get(operation.path) or tree[operation.path] for tree in trees)
             if old.inode == inode and old.size < new.size:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.inode_history import lives
+from postcrash.checkers.inode_history import inode_history
 from postcrash.checkers.shifts import displaced, sources_at
 from postcrash.model import Entry, Persistence, Route, Segment, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped, write_of
@@ -49,7 +49,7 @@ class Contents:
     @property
     def is_any(self) -> bool:
         """Whether anything at all is promised about a file."""
-        return any(self._obligations(inode) for inode in self._bindings.lives.links)
+        return any(self._obligations(inode) for inode in self._bindings.inode_history.links)
 
     def concern(self, path: str, entry: Entry) -> bool:
         """Whether something was promised of an inode that the entry at `path` can be."""
@@ -77,7 +77,7 @@ class Contents:
         for barrier in self._barriers_of(inode):
             for obligation in self._terms.all_of(inode, barrier):
                 if message := obligation.broken_by(entry):
-                    return barrier.count, f"{self._bindings.said(barrier)}, but {message}"
+                    return barrier.count, f"{self._bindings.describe(barrier)}, but {message}"
         raise AssertionError("an obligation is broken that was never made")
 
     def _barriers_of(self, inode: int) -> tuple[Barrier, ...]:
@@ -85,7 +85,9 @@ class Contents:
         if inode not in self._barriers:
             about = (b for b in self._bindings.barriers if b.is_everything or b.inode == inode)
             started = self._bindings.history.started
-            self._barriers[inode] = tuple(b for b in about if self._bindings.lives.has_name(inode, b.count, started))
+            self._barriers[inode] = tuple(
+                b for b in about if self._bindings.inode_history.has_name(inode, b.count, started)
+            )
         return self._barriers[inode]
 
     def _obligations(self, inode: int) -> list[Obligation]:
@@ -116,13 +118,13 @@ class _Terms:
 
     def __init__(self, workload: Workload, started: int) -> None:
         self._workload, self._started = workload, started
-        self._lives = lives(workload)
+        self._inode_history = inode_history(workload)
         self._contents: dict[tuple[int, int], FileContent | None] = {}
         self._others: dict[tuple[int, int], tuple[Obligation, ...]] = {}
 
     def is_alike(self, inode: int, entry: Entry) -> bool:
         """Whether the inode is of the entry's type."""
-        return self._lives.type(inode) == entry.type
+        return self._inode_history.type(inode) == entry.type
 
     def all_of(self, inode: int, barrier: Barrier) -> tuple[Obligation, ...]:
         """Everything that the barrier makes durable of the inode."""
@@ -143,7 +145,7 @@ class _Terms:
         key = inode, barrier.count
         if key not in self._others:
             states = self._states(inode, barrier)
-            former = self._lives.states(inode, 0, barrier.count)
+            former = self._inode_history.states(inode, 0, barrier.count)
             names = {name for entry in former for name, _ in entry.xattrs}
             attributes = tuple(_attributes(states, names)) if barrier.persistence in _ALL_OF_IT else ()
             target = (LinkTarget(states[0].target),) if states[0].target else ()
@@ -151,7 +153,7 @@ class _Terms:
         return self._others[key]
 
     def _states(self, inode: int, barrier: Barrier) -> list[Entry]:
-        return self._lives.states(inode, barrier.count, self._started)
+        return self._inode_history.states(inode, barrier.count, self._started)
 
 
 @lru_cache(maxsize=256)
@@ -162,7 +164,7 @@ def _terms(workload: Workload, started: int) -> _Terms:
 @lru_cache(maxsize=4096)
 def _known_content(workload: Workload, barrier: Barrier, inode: int, states: int) -> "FileContent":
     """What the barrier makes durable if the file has so many states from then on. Most operations add none."""
-    known = lives(workload)
+    known = inode_history(workload)
     return _content(workload, barrier, known.states(inode, barrier.count, len(known.trees))[:states])
 
 

@@ -27,51 +27,45 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from postcrash.checkers.bindings import bindings_of
-from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
+from postcrash.checkers.checker import Checker
 from postcrash.checkers.fsync_names import fsynced_names, stays
-from postcrash.checkers.inode_history import lives
+from postcrash.checkers.inode_history import inode_history
 from postcrash.checkers.links import chain, link_of
-from postcrash.checkers.matching import identity, told_as_another, unmatched
+from postcrash.checkers.matching import identity, mistaken_for_another, unmatched
 from postcrash.model import History, Naming, Observation, Operation, Tree, Workload
+from postcrash.model.judge import CannotTellError, Opinion, holds, violated
 from postcrash.model.tree import ROOT_PATH, is_one_folder, parent
 from postcrash.properties.wording import operation_at
 
 
-class OneName:
+class OneName(Checker):
     """A rename moves a name. It never doubles it, and never loses it."""
 
     name = "one-name"
     statement = (
         "What was renamed is found under its old or its new name: never both, and if it was durable never neither."
     )
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first rename whose two names stand for one inode, or that has lost what was durable.
 
         Raises `CannotTellError` if an entry that could not be read may hide the name.
         """
-        for number, old, new in _renames(history):
+        renames = _renames(history)
+        for number, old, new in renames:
             one, other = observation.tree.get(old), observation.tree.get(new)
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
-                said = operation_at(history.workload, number)
-                return Objection(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
+                rename = operation_at(history.workload, number)
+                return violated(f"{rename}: the same {one.type} is {old} and {new}", new)
         if lost := _Found(history, observation.tree).lost():
             if unread := next((entry for entry in observation.tree.values() if entry.error), None):
                 raise CannotTellError(f"{unread.path} cannot be read (errno {unread.error}), and may have the name")
             move, why = lost
-            said, missing = operation_at(history.workload, move.number), " nor ".join(move.names)
-            return Objection(self.name, f"{said}: what was durable is neither {missing}{why}", move.names[-1])
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether something was renamed, and was durable, or it or what it replaced is there."""
-        if _moved(history):
-            return True
-        return any(old in observation.tree or new in observation.tree for _, old, new in _renames(history))
+            rename, missing = operation_at(history.workload, move.number), " nor ".join(move.names)
+            return violated(f"{rename}: what was durable is neither {missing}{why}", move.names[-1])
+        return holds(
+            relevant=bool(_moved(history)) or any(name in observation.tree for _, *names in renames for name in names)
+        )
 
 
 def _renames(history: History) -> list[tuple[int, str, str]]:
@@ -86,7 +80,7 @@ def _renames(history: History) -> list[tuple[int, str, str]]:
 @lru_cache(maxsize=4096)
 def _has_both(workload: Workload, started: int, old: str, new: str) -> bool:
     """Whether something can have both names without a fault, because it had them at once while operations ran."""
-    trees = lives(workload).trees[: started + 1]
+    trees = inode_history(workload).trees[: started + 1]
     if all(is_one_folder(trees, folder) for name in (old, new) for folder in chain(parent(name))):
         entries = ((tree.get(old), tree.get(new)) for tree in trees)
         return any(one is not None and other is not None and one.inode == other.inode for one, other in entries)
@@ -110,7 +104,7 @@ def _moved(history: History) -> tuple[_Move, ...]:
     """
     found: dict[tuple[int, int], _Move] = {}
     for count, inode in _durable(history):
-        trees = lives(history.workload).trees[count : history.started + 1]
+        trees = inode_history(history.workload).trees[count : history.started + 1]
         for number in range(count, history.started):
             for moved in _operands(history.workload.operations[number], trees[number - count]):
                 if inode not in (None, moved) or not trees[0].names(moved):
@@ -164,14 +158,14 @@ class _Found:
         """Whether what is found there can be the inode, intact or with a fault to which `durability` objects."""
         entry, bindings, contents = self._tree[path], self._known.bindings, self._known.contents
         promised = bindings.inodes(path)
-        if (promised and inode not in promised) or bindings.lives.type(inode) != entry.type:
+        if (promised and inode not in promised) or bindings.inode_history.type(inode) != entry.type:
             return False
         return contents.could_be(inode, entry) or contents.broken(path, entry) is not None
 
     def _why(self, move: _Move, names: list[str]) -> str:
         alike = [name for name in names if self._is_like(move.inode, name)]
         if alike:
-            return told_as_another(alike)
+            return mistaken_for_another(alike)
         return "".join(f"; {name} is another {self._tree[name].type}" for name in names)
 
 
@@ -203,7 +197,7 @@ def _names_since(trees: Sequence[Tree], inode: int) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _shared_names(workload: Workload, started: int) -> frozenset[str]:
     """The last parts of all names that an inode with several names at once ever had."""
-    known = lives(workload)
+    known = inode_history(workload)
     shared = set()
     for tree in known.trees[: started + 1]:
         counts = Counter(tree[path].inode for path in tree.paths() if path != ROOT_PATH)

@@ -24,58 +24,51 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Barrier, Bindings, Inodes
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.checker import Checker
 from postcrash.checkers.fsync_names import fsynced_names
-from postcrash.checkers.inode_identity import foreign, never
+from postcrash.checkers.inode_identity import foreign_range, mismatch
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.checkers.links import Link, chain, link_of, within
 from postcrash.checkers.matching import identity
 from postcrash.model import Entry, History, Naming, Observation, Tree
+from postcrash.model.judge import Opinion, holds, violated
 from postcrash.properties.wording import operation_at
 
 
-class RemovedNames:
+class RemovedNames(Checker):
     """fsync of a file persists that names which it lost are gone."""
 
     name = "removed-names"
     statement = "A name that a file lost before an fsync of it returned does not stand for this file again."
-    depends_on: tuple[str, ...] = ("started", "returned")
-    looks_at: tuple[str, ...] = ("walk",)
-    needs: Stage = "tree"
-    in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first name that is there again."""
         for name in _removed(history):
             entry = observation.tree.get(name.path)
             if entry is not None and _is_back(history, name, entry, observation.tree):
-                return Objection(self.name, f"{name.said}, but {name.path} is there", name.path)
-        return None
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether a file lost a name before it was fsynced."""
-        return bool(_removed(history))
+                return violated(f"{name.reason}, but {name.path} is there", name.path)
+        return holds(relevant=bool(_removed(history)))
 
 
 @dataclass(frozen=True, slots=True)
 class _RemovedName:
-    """A path that must not stand for `inode`. `others` are what else it can stand for; `said` is the reason."""
+    """A path that must not stand for `inode`. `others` are what else it can stand for; `reason` is the reason."""
 
     path: str
     inode: int
     others: frozenset[int]
-    said: str
+    reason: str
 
 
 def _is_back(history: History, name: _RemovedName, entry: Entry, tree: Tree) -> bool:
     """Whether the entry is the inode that lost the name. `durability` objects to what breaks its promises."""
     known, past = fsynced_names(history), pasts(history).of(name.path)
-    if entry.type != known.bindings.lives.type(name.inode):
+    if entry.type != known.bindings.inode_history.type(name.inode):
         return False
     others = [past[other] for other in name.others if known.contents.could_be(other, entry)]
-    others = [other for other in others if not never(other, entry)]
-    is_told = not others or _is_certain(history, name.inode, entry, tree)
-    if not is_told and not _is_told_by_bytes(known.bindings, name.inode, others, entry):
+    others = [other for other in others if not mismatch(other, entry)]
+    is_identified = not others or _is_certain(history, name.inode, entry, tree)
+    if not is_identified and not _is_identified_by_bytes(known.bindings, name.inode, others, entry):
         return False
     return known.contents.broken(name.path, entry) is None
 
@@ -87,7 +80,7 @@ def _is_certain(history: History, inode: int, entry: Entry, tree: Tree) -> bool:
     return any(pin.inodes == {inode} and known.is_kept(pin.name, tree) for pin in pins)
 
 
-def _is_told_by_bytes(bindings: Bindings, inode: int, others: list[Past], entry: Entry) -> bool:
+def _is_identified_by_bytes(bindings: Bindings, inode: int, others: list[Past], entry: Entry) -> bool:
     """Whether the bytes are those of the inode, and none of the others ever had them.
 
     The inode must have them to the end: another file that uses its blocks again may show them.
@@ -95,8 +88,8 @@ def _is_told_by_bytes(bindings: Bindings, inode: int, others: list[Past], entry:
     started, end = bindings.history.started, bindings.history.trees[bindings.history.started]
     if not end.names(inode) and all(held.inode != inode for held in end.held.values()):
         return False
-    own = Past(written={*bindings.lives.states(inode, started, started)[-1].segments})
-    return foreign(own, entry) is None and all(foreign(other, entry) for other in others)
+    own = Past(written={*bindings.inode_history.states(inode, started, started)[-1].segments})
+    return foreign_range(own, entry) is None and all(foreign_range(other, entry) for other in others)
 
 
 @lru_cache(maxsize=256)
@@ -112,15 +105,15 @@ def _removed(history: History) -> tuple[_RemovedName, ...]:
 
 def _lost(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_RemovedName]:
     """The names that the inode lost before the barrier, and has as far as documents say."""
-    for link in bindings.lives.links[inode]:
+    for link in bindings.inode_history.links[inode]:
         number = _removal(bindings, link, inode, barrier.count)
         if number is None or inode not in bindings.stands_for(link):
             continue
-        said = f"{bindings.said(barrier)} after {operation_at(bindings.history.workload, number)}"
+        reason = f"{bindings.describe(barrier)} after {operation_at(bindings.history.workload, number)}"
         for folder in _folders(bindings, link.directory, number, barrier.count):
             if inode not in _elsewhere(bindings, folder, link):
                 path = within(folder, link.name)
-                yield _RemovedName(path, inode, bindings.inodes(path), said)
+                yield _RemovedName(path, inode, bindings.inodes(path), reason)
 
 
 def _folders(bindings: Bindings, directory: int, *counts: int) -> list[str]:
@@ -149,10 +142,10 @@ def _removal(bindings: Bindings, link: Link, inode: int, count: int) -> int | No
 
     None if none did for good, or if something else than a removal did.
     """
-    lives, history = bindings.lives, bindings.history
-    if inode in lives.bound(link, count, history.started):
+    inode_history, history = bindings.inode_history, bindings.history
+    if inode in inode_history.bound(link, count, history.started):
         return None
-    number = lives.taken_away(link, count, inode)
+    number = inode_history.taken_away(link, count, inode)
     if number is None or history.workload.operations[number].form.naming is not Naming.REMOVE:
         return None
     return number

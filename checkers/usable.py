@@ -6,12 +6,13 @@ directory with a file, and reads this file after mounting again (harness/guests/
 Not checked: a full disk before everything has been deleted, and what fsck says of the result.
 """
 
-from postcrash.checkers.checker import CannotTellError, NotInShell, Objection, Stage
+from postcrash.checkers.checker import Checker, NotInShell
 from postcrash.model import History, Observation
+from postcrash.model.judge import CannotTellError, Opinion, Stage, holds, violated
 from postcrash.model.observation import error_name
 
 
-class Usable:
+class Usable(Checker):
     """Recovery leaves a file system that works."""
 
     name = "usable"
@@ -21,15 +22,11 @@ class Usable:
     needs: Stage = "mount"
     in_shell = NotInShell("it changes and removes everything after recovery")
 
-    def check(self, history: History, observation: Observation) -> Objection | None:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """The first step that failed. Raises `CannotTellError` if the file system was not used."""
         used = observation.used
         if used is None:
             raise CannotTellError("the file system was not used after recovery")
         if not used.failed:
-            return None
-        return Objection(self.name, f"use after recovery: {used.failed} failed with {error_name(used.errno)}")
-
-    def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether it was used. Something new is always written, even if there is nothing to change or delete."""
-        return observation.used is not None
+            return holds()
+        return violated(f"use after recovery: {used.failed} failed with {error_name(used.errno)}")

@@ -1,7 +1,7 @@
 """Shared concepts of postcrash: workloads, simulated and observed trees, histories, verdicts.
 
 Reading order: `operation` (the table of the language), `workload` (its parser), `tree` and `segments`, `simulate`,
-`observation`, `history`, `verdict`, `pattern`. This package imports no other package of ours.
+`observation`, `history`, `verdict`, `judge`, `pattern`. This package imports no other package of ours.
 """
 
 from postcrash.model.builder import WorkloadBuilder

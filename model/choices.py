@@ -1,10 +1,10 @@
-"""Contents that a recovery did not settle, and questions about them.
+"""File contents that a recovery leaves undecided, and the evaluation of functions over all of their versions.
 
-If a file system does not check its data, one recovery stands for many crash states. What a file holds in some places is
-then `UndecidedBytes`: one of the versions of a component of the crash interval, independent of the rest of the tree. A
-question is a function of a tree that looks at contents through `postcrash.model.content`. `every_answer` asks it once
-for each way in which the choices that the question looks at make a difference. So a question about two blocks of
-twenty-five has at most four answers.
+If a file system does not check its data, one recovery stands for many crash states. Some ranges of a file are then
+`UndecidedBytes`: one of the versions of a component of the crash interval, independent of the rest of the tree. A
+question is a function of a tree that reads contents through `postcrash.model.content`. `every_answer` evaluates it once
+for each combination of versions that makes a difference to it. A question about two blocks of twenty-five, with two
+versions each, has at most four answers.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""How counts are written."""
+"""Formats counts."""
 
 import math
 import sys

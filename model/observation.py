@@ -14,7 +14,7 @@ from typing import cast, get_args
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.pattern import TAG_MAX
 from postcrash.model.segments import BYTES, Segment, Segments, merged, write_of
-from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree, parent
+from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree, Unread, parent
 
 ENTRIES_MAX = 100_000
 SEGMENTS_MAX = 1_000_000
@@ -79,6 +79,12 @@ def error_name(number: int) -> str:
     return f"{errno.errorcode.get(number, f'errno {number}')} ({os.strerror(number)})"
 
 
+def shown_unread(unread: Unread) -> str:
+    """For messages: `a cannot be read: EIO (Input/output error)`."""
+    place = f" from byte {unread.start} to {unread.end}" if unread.end else ""
+    return f"{unread.path} cannot be read{place}: {error_name(unread.errno)}"
+
+
 @dataclass(frozen=True, slots=True)
 class FsckResult:
     """How an fsck program ended: its exit status (128 + signal if it was killed) and what it printed."""
@@ -101,10 +107,10 @@ class Observation:
 
     mount_errno  0 if the mount succeeded
     helper       how the program ended that should have mounted it, and what it said; "" if it did, or there is none
-    tree         what was found; empty if the mount failed or nobody asked for the tree
+    tree         what was found; empty if the mount failed or the tree was not requested
     klog         the kernel's lines of level warning and worse
-    fsck         None if nobody asked for the checker, or if the mount failed
-    used         None if nobody asked for use after recovery, or if the mount failed
+    fsck         None if the checker was not requested, or if the mount failed
+    used         None if use after recovery was not requested, or if the mount failed
     klog_whole   whether `klog` certainly has all lines; False too if the guest did not say
     repair       how the program ended that ran before the mount; None if there was none
     unlisted     names in the root directory that are there as mkfs or we made them, and not in the tree

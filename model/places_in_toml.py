@@ -1,4 +1,4 @@
-"""Where something stands in a TOML file: tomllib tells what a file says, and not in which line."""
+"""Finds the line of a key in a TOML file, which tomllib does not report."""
 
 import re
 import tomllib

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 ZERO = "zero"
 BYTES = "bytes:"
-"""Begins the source of bytes that are told as they are (model/wire/src/content.rs)."""
+"""The prefix of sources that spell their bytes out (model/wire/src/content.rs)."""
 _WRITTEN = re.compile(r"write:([0-9]+)([+-][0-9]+)?")
 
 Segments = tuple["Segment", ...]
@@ -55,8 +55,8 @@ def merged(segments: Iterable[Segment]) -> Segments:
     for segment in segments:
         if segment.start == segment.end:
             continue
-        is_told = segment.source.startswith(BYTES)  # which byte is which, then, so that two equal halves are no whole
-        if runs and runs[-1].end == segment.start and runs[-1].source == segment.source and not is_told:
+        is_literal = segment.source.startswith(BYTES)  # two runs with equal literal bytes are not one run of them
+        if runs and runs[-1].end == segment.start and runs[-1].source == segment.source and not is_literal:
             segment = Segment(runs.pop().start, segment.end, segment.source)
         runs.append(segment)
     return tuple(runs)

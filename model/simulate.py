@@ -278,11 +278,11 @@ def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
     size = segments[-1].end if segments else 0
     if size > FILE_BYTES_MAX:
         raise _Refusal("EFBIG", f"no more than {FILE_BYTES_MAX} bytes of a file are read after a crash")
-    _check_told(segments)
+    _check_recognisable(segments)
     return _every_name(tree, replace(entry, segments=segments, size=size))
 
 
-def _check_told(segments: Segments) -> None:
+def _check_recognisable(segments: Segments) -> None:
     """Refuse contents that no observation could show: moved bytes that can no longer be told from others."""
     for start, end, source in segments:
         write = write_of(source)

@@ -1,4 +1,4 @@
-"""Files that users write, and names that they give: how they are read, and the words for what is wrong."""
+"""Reads files that users write, and words the messages about mistakes in them."""
 
 import difflib
 import tomllib
@@ -53,12 +53,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError) as error:  # also numbers and tables that Python cannot take in
         last = text.rstrip().count("\n") + 1
-        told = _cut(str(error), _MESSAGE_MAX).replace(_AT_END, f"(at the end, line {last})")
-        raise TomlError(f"{path}: not TOML: {told}") from None
+        reason = _cut(str(error), _MESSAGE_MAX).replace(_AT_END, f"(at the end, line {last})")
+        raise TomlError(f"{path}: not TOML: {reason}") from None
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
-    """The words for a name that is not known, with the nearest one that is, and all of them."""
+    """The message about an unknown name, with the nearest known one, and all of them."""
     names = list(known)
     near = difflib.get_close_matches(name[:_SHOWN_MAX], names, n=1)
     hint = f", did you mean {near[0]!r}?" if near else ""

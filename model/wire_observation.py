@@ -2,7 +2,7 @@
 
 Where the crash disk knows what a file holds, the file's segments can have choices: the contents are looked up, and
 depend on the version of a component that the recovery left open. `Observation.from_wire` takes a report over for
-judges. Whatever else is asked of a report, or done to its choices, is in this module.
+judges. This module has the other queries and changes of reports.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +25,8 @@ def report_of_tree(observation: Observation) -> WireObservation:
     It has nothing else that a recovery shows, such as the kernel's log.
     """
     tree = [_entry(entry) for entry in observation.tree.values()]
-    told = {"mount_errno": observation.mount_errno, "tree": tree, "klog": [], "fsck": None}
-    return {**told, "aged": observation.aged} if observation.aged else told
+    report = {"mount_errno": observation.mount_errno, "tree": tree, "klog": [], "fsck": None}
+    return {**report, "aged": observation.aged} if observation.aged else report
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

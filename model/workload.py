@@ -66,9 +66,9 @@ class Workload:
         """Whether it is known only after a run what its operations are."""
         return any(operation.word in PROGRAMS for operation in self.operations)
 
-    def as_run(self, said: Sequence[Sequence[str]]) -> "Workload":
-        """The workload with what its programs did when they ran. `said` are the lines of each, set-up included."""
-        lines = iter(said)
+    def as_run(self, outputs: Sequence[Sequence[str]]) -> "Workload":
+        """The workload with what its programs did when they ran. `outputs` are the lines of each, set-up included."""
+        lines = iter(outputs)
         for operation in self.setup:
             if operation.word in PROGRAMS:
                 next(lines)

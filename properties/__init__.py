@@ -1,8 +1,8 @@
 """Properties of crash behaviour. docs/properties.md says how each is read.
 
-A new property is one file with a class that follows `Property`, or a row in a file of rows; `kinds.py` has the three
+A new property is one file with a subclass of `Property`, or a row in a file of rows; `kinds.py` has the three
 classes of most rows. A class of its own needs a place in `GROUPS`. Tests ask for whatever else it needs: the same
-property as a formula (`formulas.py`), and a place in `TORN_BLOCKS` if it is about one block.
+property as a formula (tests/unit/properties/formulas.py), and a place in `TORN_BLOCKS` if it is about one block.
 """
 
 from postcrash.model.validation import shown
@@ -15,7 +15,7 @@ from postcrash.properties.p2_safe_appends import SafeAppends, SafeAppendsOrNulls
 from postcrash.properties.p3_ordered_data_appends import OrderedDataAppends
 from postcrash.properties.p4_safe_new_file_flush import SafeNewFileFlush
 from postcrash.properties.p5_safe_rename import SafeRename
-from postcrash.properties.property import Judgement, Property
+from postcrash.properties.property import Property
 from postcrash.properties.sqlite import SQLITE
 
 HOTDEP13: tuple[Property, ...] = (
@@ -79,7 +79,6 @@ __all__ = [
     "HOTDEP13",
     "PROPERTIES",
     "TORN_BLOCKS",
-    "Judgement",
     "Property",
     "UnknownPropertyError",
     "properties_named",

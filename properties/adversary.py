@@ -63,8 +63,8 @@ def adversary_in(workload: Workload, family: Sequence[Workload], started: int | 
     What each workload of the family has is the property's own. The operations at a workload's end that make all durable
     are what the kernel does later by itself, so they count for nothing. `started` counts the set-up, too.
     """
-    recorded = None if started is None else max(started - len(workload.setup), 0)
-    return max(_adversaries(workload, recorded) - _own(family), default=Adversary.PLAIN)
+    ops_started = None if started is None else max(started - len(workload.setup), 0)
+    return max(_adversaries(workload, ops_started) - _own(family), default=Adversary.PLAIN)
 
 
 def within(workload: Workload, family: Sequence[Workload], strongest: Adversary) -> Workload | None:
@@ -93,9 +93,9 @@ def adversary_of_run(model: str, held: int | None, depth: int) -> Adversary:
     return Adversary.PLAIN if held is None else Adversary.HELD
 
 
-def _adversaries(workload: Workload, recorded: int | None = None) -> set[Adversary]:
-    """Those in the first recorded operations, all by default."""
-    found = (_adversary_of(operation.form) for operation in workload.without_tail().ops[:recorded])
+def _adversaries(workload: Workload, ops_started: int | None = None) -> set[Adversary]:
+    """Those in the first ops_started operations, all by default."""
+    found = (_adversary_of(operation.form) for operation in workload.without_tail().ops[:ops_started])
     return {each for each in found if each is not None}
 
 

@@ -39,10 +39,10 @@ def sole_appends(history: History, words: Collection[str]) -> tuple[Append, ...]
 @lru_cache(maxsize=256)
 def _sole_appends(workload: Workload, words: frozenset[str]) -> tuple[Append, ...]:
     history = History(workload, 0, 0)
-    recorded = range(len(workload.setup), len(workload.operations))
+    indices = range(len(workload.setup), len(workload.operations))
     return tuple(
         append
-        for index in recorded
+        for index in indices
         if workload.operations[index].word in words and not workload.operations[index].is_held
         for append in _append_at(history, index)
         if append.path in append.names and not _is_changed_otherwise(history, append)
@@ -81,8 +81,8 @@ def _own_names(history: History, inode: int) -> Iterator[str]:
 
 def _is_changed_otherwise(history: History, append: Append) -> bool:
     inode = history.trees[append.index][append.path].inode
-    recorded = range(len(history.workload.setup), len(history.workload.operations))
-    return any(index != append.index and _changes(history, index, inode) for index in recorded)
+    indices = range(len(history.workload.setup), len(history.workload.operations))
+    return any(index != append.index and _changes(history, index, inode) for index in indices)
 
 
 def _changes(history: History, index: int, inode: int) -> bool:

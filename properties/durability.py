@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from postcrash.model.tree import parent
 from postcrash.properties.family import Row
-from postcrash.properties.kinds import NOT_TOLD_APART, Durable
+from postcrash.properties.kinds import SHARED_EFFECTS, Durable
 from postcrash.properties.selection import ATTRIBUTES, UNMAPPED, WRITING, Selector, operations
 
 SOURCE = "ours; the ways to persist are those of open(2), fsync(2), msync(2), sync(2) and mount(8)"
@@ -122,7 +122,7 @@ def _row(way: _Way, thing: _Thing) -> Durable:
         f"Once {way.after} has returned, {thing.what} is there after a crash.",
         SOURCE,
         tuple(_workload(way, thing, *row) for row in thing.rows),
-        (NOT_TOLD_APART,),
+        (SHARED_EFFECTS,),
         selected=thing.selected,
         barriers=tuple(way.barrier.split()[:1]),
         of=way.of,
@@ -141,7 +141,7 @@ def _of_writes(name: str, after: str, selected: Selector, *rows: Row, barriers: 
         f"Once {after} has returned, what it wrote is there after a crash, with the size that this gave the file.",
         SOURCE,
         rows,
-        (NOT_TOLD_APART,),
+        (SHARED_EFFECTS,),
         selected=selected,
         barriers=barriers,
     )

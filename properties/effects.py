@@ -25,7 +25,7 @@ class EffectState(Enum):
     OLD = "as before"
     NEW = "done"
     OTHER = "neither"
-    UNTOLD = "cannot be told"
+    UNKNOWN = "cannot be told"
 
 
 class Effect(Protocol):
@@ -44,7 +44,7 @@ class Effect(Protocol):
     def shown(self, tree: Tree) -> EffectState:
         """What `tree` shows of the effect. If the file is missing, nothing of the effect shows: OLD.
 
-        UNTOLD if what is there may be another file.
+        UNKNOWN if what is there may be another file.
         """
         ...
 
@@ -121,7 +121,7 @@ class FileEffect:
         """A missing name is neither. If the files are still being written, a byte that only one has tells which it is.
 
         A file without such a byte is the new one if the old one always has one (`is_old_recognised`). Otherwise nobody
-        can tell: UNTOLD.
+        can tell: UNKNOWN.
         """
         found = tree.get(self.path)
         if found is None or found.error:
@@ -129,8 +129,8 @@ class FileEffect:
         if not self.is_settled:
             if any_from(found, self.of_old):
                 return EffectState.OLD
-            is_told = self.is_old_recognised or any_from(found, self.of_new)
-            return EffectState.NEW if is_told else EffectState.UNTOLD
+            is_new = self.is_old_recognised or any_from(found, self.of_new)
+            return EffectState.NEW if is_new else EffectState.UNKNOWN
         if _is_like(found, self.new):
             return EffectState.NEW
         return EffectState.OLD if _is_like(found, self.old) else EffectState.OTHER
@@ -160,7 +160,7 @@ class OfFile:
     def _of(self, found: set[object], old: object, new: object, tree: Tree) -> EffectState:
         """What the values that own names show say of the effect. Another name may be another file's."""
         if not found and self.has_name(tree):
-            return EffectState.UNTOLD
+            return EffectState.UNKNOWN
         if found <= {old}:
             return EffectState.OLD
         return EffectState.NEW if found == {new} else EffectState.OTHER
@@ -170,11 +170,11 @@ class OfFile:
 class BytesEffect(OfFile):
     """The bytes from `start` up to `end` come from `new` in place of `old`. None is a byte past the end.
 
-    `telling` are the names under which no other file ever has bytes of `new`, if these were written. `others` are names
-    with the type and size of another file that ever has the name.
+    If bytes of `new` were written, `identifying` are the names under which no other file ever has such bytes. `others`
+    are names with the type and size of another file that ever has the name.
     """
 
-    telling: _Names
+    identifying: _Names
     others: frozenset[tuple[str, EntryType, int]]
     start: int
     end: int
@@ -182,21 +182,21 @@ class BytesEffect(OfFile):
     new: str | None
 
     def shown(self, tree: Tree) -> EffectState:
-        """A write's bytes are recognised under telling names, others only under a name that can be no other file's."""
-        if self.new is not None and self.telling:
-            holders = [tree[name] for name in self.telling if name in tree and any_from(tree[name], {self.new})]
+        """Bytes of a write are recognised under identifying names, others under names that can be no other file's."""
+        if self.new is not None and self.identifying:
+            holders = [tree[name] for name in self.identifying if name in tree and any_from(tree[name], {self.new})]
             if holders:
                 return EffectState.NEW if any(self._all(entry, self.new) for entry in holders) else EffectState.OTHER
         entries = self.own_entries(tree)
         if not entries and any(self._can_be_another(tree[name]) for name in self.names if name in tree):
-            return EffectState.UNTOLD
+            return EffectState.UNKNOWN
         if all(self._all(entry, self.old) for entry in entries):
             return EffectState.OLD
         return EffectState.NEW if all(self._all(entry, self.new) for entry in entries) else EffectState.OTHER
 
     def _can_be_another(self, entry: Entry) -> bool:
-        """Whether the entry, which has no byte of `new` under a telling name, can be another file."""
-        return entry.path not in self.telling or (entry.path, entry.type, entry.size) in self.others
+        """Whether the entry, which has no byte of `new` under a identifying name, can be another file."""
+        return entry.path not in self.identifying or (entry.path, entry.type, entry.size) in self.others
 
     def _all(self, entry: Entry, source: str | None) -> bool:
         if entry.type != "file" or entry.error:
@@ -373,8 +373,8 @@ class _Finder:
         elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
             old, new = self._written(first.inode), self._written(last.inode)
-            is_told = not _is_like(last, first) if is_settled else bool(old - new)
-            if is_told and not first.type == last.type == "dir":
+            differ = not _is_like(last, first) if is_settled else bool(old - new)
+            if differ and not first.type == last.type == "dir":
                 is_old_recognised = _is_kept(self._ever(first.inode), old - new)
                 yield FileEffect(first, last, is_settled, old - new, new - old, is_old_recognised)
 
@@ -405,9 +405,9 @@ class _Finder:
         others = self._others(names, inode)
         for stretch in self._stretches(states):
             is_written = (stretch[-1] or "").startswith("write:")
-            telling = tuple(name for name in names if is_written and stretch[-1] not in (foreign[name] or ()))
-            if own or telling:
-                yield BytesEffect(last.path, inode, names, own, telling, others, *stretch)
+            identifying = tuple(name for name in names if is_written and stretch[-1] not in (foreign[name] or ()))
+            if own or identifying:
+                yield BytesEffect(last.path, inode, names, own, identifying, others, *stretch)
         if not own:
             return
         if states[0] is None:

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
-from postcrash.model import History, Naming, Persistence, Tree, Workload
+from postcrash.model import History, Naming, Observation, Persistence, Tree, Workload
 from postcrash.model.history import trees_of
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.model.tree import is_one_folder, parent
 from postcrash.properties.effects import Effect, EffectState, OfFile, effects
 from postcrash.properties.family import Row, family
-from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.property import Property
 from postcrash.properties.selection import ALL, OperationGroup, Selector, file_of, operations
 from postcrash.properties.wording import operation_at
 
-NOT_TOLD_APART = "What other recorded operations change too: a name, size or byte that two of them set."
+SHARED_EFFECTS = "What other recorded operations change too: a name, size or byte that two of them set."
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyBase:
+class PropertyBase(Property):
     """The texts and the workloads of a property."""
 
     name: str
@@ -30,7 +31,7 @@ class PropertyBase:
     statement: str
     source: str
     rows: tuple[Row, ...]
-    exclusions: tuple[str, ...] = (NOT_TOLD_APART,)
+    exclusions: tuple[str, ...] = (SHARED_EFFECTS,)
 
     def workloads(self) -> tuple[Workload, ...]:
         """See `Property`."""
@@ -43,17 +44,18 @@ class Atomic(PropertyBase):
 
     selected: Selector
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if an operation is visible."""
+        tree = observation.tree
         relevant = False
         for group in _started(self.selected, history):
-            seen = _told(effects(history, *group), tree)
+            seen = _decided(effects(history, *group), tree)
             if set(seen.values()) <= {EffectState.OLD}:
                 continue
             relevant = True
             if set(seen.values()) != {EffectState.NEW}:
                 return _broken(history, tree, f"{_named(history, group)} is there in part:", _undone(seen))
-        return Judgement(True, True, "what is visible is whole") if relevant else IRRELEVANT
+        return holds("what is visible is whole") if relevant else UNTESTED
 
 
 EVERY_OPERATION = operations(*ALL)
@@ -107,8 +109,9 @@ class Ordered(PropertyBase):
     relation: Relation = any_later
     is_named: bool = False
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if an operation is visible and there are others before it."""
+        tree = observation.tree
         is_visible = cache(lambda index: self._is_visible(history, index, tree))
         relevant = False
         for group, laters in _related(self, history.workload):
@@ -121,12 +124,12 @@ class Ordered(PropertyBase):
             if index is None:
                 continue
             relevant = True
-            undone = _undone(_told(promised, tree))
+            undone = _undone(_decided(promised, tree))
             if undone:
                 later, first = operation_at(history.workload, index), _named(history, group)
-                told = f"{later} is visible, but not whole is {first} before it:"
-                return _broken(history, tree, told, undone)
-        return Judgement(True, True, "what came before is there") if relevant else IRRELEVANT
+                prefix = f"{later} is visible, but not whole is {first} before it:"
+                return _broken(history, tree, prefix, undone)
+        return holds("what came before is there") if relevant else UNTESTED
 
     def _is_visible(self, history: History, index: int, tree: Tree) -> bool:
         is_there = not self.is_named or history.workload.operations[index].to in tree
@@ -156,19 +159,20 @@ class Durable(PropertyBase):
     barriers: tuple[str, ...] = ()
     of: Literal["", "dir", "file"] = ""
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if a barrier had returned that covers an effect."""
+        tree = observation.tree
         relevant = False
         for barrier, group in self._covered(history):
             covered = [c for c in effects(history, *group) if not self.barriers or covers(history, barrier, c)]
-            promised = _told([c for c in covered if not isinstance(c, OfFile) or c.has_name(tree)], tree)
+            promised = _decided([c for c in covered if not isinstance(c, OfFile) or c.has_name(tree)], tree)
             relevant = relevant or bool(promised)
             undone = _undone(promised)
             if undone:
                 after = f" after {_named(history, group)}" if self.barriers else ""
-                told = f"{operation_at(history.workload, barrier)}{after} had returned, but"
-                return _broken(history, tree, told, undone)
-        return Judgement(True, True, "what was promised is there") if relevant else IRRELEVANT
+                prefix = f"{operation_at(history.workload, barrier)}{after} had returned, but"
+                return _broken(history, tree, prefix, undone)
+        return holds("what was promised is there") if relevant else UNTESTED
 
     def _covered(self, history: History) -> Iterator[tuple[int, OperationGroup]]:
         """Barriers that had returned, each with the operations before it."""
@@ -219,13 +223,13 @@ def _selected(selector: Selector, workload: Workload) -> tuple[OperationGroup, .
 
 
 def _is_visible(history: History, index: int, tree: Tree) -> bool:
-    return any(shown is not EffectState.OLD for shown in _told(effects(history, index), tree).values())
+    return any(shown is not EffectState.OLD for shown in _decided(effects(history, index), tree).values())
 
 
-def _told(concerned: Iterable[Effect], tree: Tree) -> dict[Effect, EffectState]:
-    """What the tree shows of each effect, without those of which it cannot be told."""
+def _decided(concerned: Iterable[Effect], tree: Tree) -> dict[Effect, EffectState]:
+    """What the tree shows of each effect, without those of which it cannot be prefix."""
     shown = {effect: effect.shown(tree) for effect in concerned}
-    return {effect: state for effect, state in shown.items() if state is not EffectState.UNTOLD}
+    return {effect: state for effect, state in shown.items() if state is not EffectState.UNKNOWN}
 
 
 def _undone(seen: dict[Effect, EffectState]) -> Effect | None:
@@ -236,6 +240,6 @@ def _named(history: History, group: OperationGroup) -> str:
     return " and ".join(operation_at(history.workload, index) for index in group)
 
 
-def _broken(history: History, tree: Tree, told: str, undone: Effect | None) -> Judgement:
+def _broken(history: History, tree: Tree, prefix: str, undone: Effect | None) -> Opinion:
     assert undone is not None
-    return Judgement(False, True, f"{told} {undone.found(history.workload, tree)}")
+    return violated(f"{prefix} {undone.found(history.workload, tree)}")

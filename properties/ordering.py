@@ -2,7 +2,7 @@
 
 from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import (
-    NOT_TOLD_APART,
+    SHARED_EFFECTS,
     Ordered,
     Relation,
     any_later,
@@ -44,7 +44,7 @@ def _ordered(
         statement,
         SOURCE,
         rows,
-        (NOT_TOLD_APART,),
+        (SHARED_EFFECTS,),
         selected=selected,
         later=later,
         relation=relation,

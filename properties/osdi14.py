@@ -7,7 +7,7 @@ which follows it, both are before Z.
 
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties.family import D_AND_E, PUSHED, Row, endings
-from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, same_file
+from postcrash.properties.kinds import SHARED_EFFECTS, Atomic, Ordered, same_file
 from postcrash.properties.p2_safe_appends import SafeAppend, SafeAppends
 from postcrash.properties.selection import (
     BUFFERED,
@@ -44,7 +44,7 @@ def _writes(name: str, what: str, selected: Selector, *rows: Row) -> Atomic:
         f"A {what} is there as a whole after a crash or not at all: its bytes, and the size that it gives the file.",
         SOURCE,
         rows,
-        (NOT_TOLD_APART, "Writes with O_DIRECT and through a mapping, which have properties of their own."),
+        (SHARED_EFFECTS, "Writes with O_DIRECT and through a mapping, which have properties of their own."),
         selected=selected,
     )
 
@@ -122,14 +122,14 @@ _DIRECTORY = Atomic(
         *endings("o-dir-rename-across", f"{D_AND_E}; creat D/a", "rename D/a E/b", "fsync D", "fsync E", "fsync E/b"),
         ("o-dir-rename-directory-across", f"{D_AND_E}; mkdir D/d; creat D/d/a", "rename D/d E/d"),
     ),
-    (NOT_TOLD_APART, "Which of two files that look the same a name means."),
+    (SHARED_EFFECTS, "Which of two files that look the same a name means."),
     selected=operations(*DIRECTORY),
 )
 
 # Order
 
 _ORDER_OF_DATA = (
-    NOT_TOLD_APART,
+    SHARED_EFFECTS,
     "Writes with O_DIRECT and through a mapping as what must be there; as what is visible they count.",
 )
 

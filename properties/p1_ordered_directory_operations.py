@@ -20,11 +20,12 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from postcrash.model import Entry, History, Naming, Operation, Tree, Workload, any_from
+from postcrash.model import Entry, History, Naming, Observation, Operation, Tree, Workload, any_from
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.model.segments import ZERO
 from postcrash.model.tree import is_below, parent
 from postcrash.properties.family import D_AND_E, family
-from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.property import Property
 from postcrash.properties.wording import operation_at
 
 _Names = Mapping[str, int]
@@ -35,7 +36,7 @@ Fits = Callable[[str, int | None], bool]
 _MOVING = (Naming.MOVE, Naming.SWAP)
 
 
-class OrderedDirectoryOperations:
+class OrderedDirectoryOperations(Property):
     """P1 of HotDep'13."""
 
     name = "P1"
@@ -57,34 +58,37 @@ class OrderedDirectoryOperations:
         """Sequences that file systems reorder, with and without a flush of something."""
         return family(*_ROWS)
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if an operation is visible that is not the first one."""
+        tree = observation.tree
         indices = _directory_operations(history)
         if not indices:
-            return IRRELEVANT
+            return UNTESTED
         steps = [_step(history, index) for index in indices]
         before = _names(history.trees[len(history.workload.setup)])
         touched = _last_touch(steps, frozenset(path for t in history.trees for path in t.paths()))
-        told = _simplest(steps, before, touched, lambda name, inode: _is_found(history, tree, name, inode))
-        course = told or _simplest(steps, before, touched, lambda name, inode: (name in tree) == (inode is not None))
+        by_content = _simplest(steps, before, touched, lambda name, inode: _is_found(history, tree, name, inode))
+        course = by_content or _simplest(
+            steps, before, touched, lambda name, inode: (name in tree) == (inode is not None)
+        )
         if course is None:
             names = ", ".join(sorted(path for path in touched if path in tree)) or "none"
-            return Judgement(False, True, f"no choice of the operations explains the names that are there: {names}")
+            return violated(f"no choice of the operations explains the names that are there: {names}")
         return _judged(history.workload, indices, course)
 
 
-def _judged(workload: Workload, indices: Sequence[int], course: "_Course") -> Judgement:
+def _judged(workload: Workload, indices: Sequence[int], course: "_Course") -> Opinion:
     shown = [place for place, done in enumerate(course.choices) if done is not _Done.NOT]
     relevant = bool(shown) and shown[-1] > 0
     disorder = _disorder(course.choices)
     if disorder is None:
-        return Judgement(True, relevant, "in order" if relevant else "")
+        return holds("in order") if relevant else UNTESTED
     missing, visible = disorder
     message = (
         f"{operation_at(workload, indices[visible])} is visible, "
         f"{operation_at(workload, indices[missing])} before it is {course.choices[missing].value}"
     )
-    return Judgement(False, True, message)
+    return violated(message)
 
 
 def _directory_operations(history: History) -> list[int]:

@@ -4,22 +4,23 @@ Bytes are told apart by the write that they come from (docs/formats.md, "Bytes")
 of the base image holds filler, so a block that was allocated and never written shows as stale, not as nulls.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
-from postcrash.model import Entry, History, Route, Tree, Workload, all_from, runs, words_where
+from postcrash.model import Entry, History, Observation, Route, Workload, all_from, runs, words_where
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.model.segments import ZERO
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
 from postcrash.properties.kinds import PropertyBase
-from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.property import Property
 from postcrash.properties.wording import operation_at, shown_bytes
 
 _WORDS = words_where(lambda form: form.data and form.data is not Route.MAPPING)
 """All words that append by a write() call."""
 
 
-class _Appends(ABC):
+class _Appends(Property):
     """What P2 and its variation have in common."""
 
     source = "HotDep'13, section 2 (P2)"
@@ -35,8 +36,9 @@ class _Appends(ABC):
         """One append to each file, of several sizes and alignments, with write-backs and commits in every order."""
         return family(*_ROWS)
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if a file is longer than before its append."""
+        tree = observation.tree
         relevant = False
         for append in sole_appends(history, _WORDS):
             for name in append.names:
@@ -47,8 +49,8 @@ class _Appends(ABC):
                 if entry.size > append.end or not self._is_fine(entry, append):
                     found = shown_bytes(history.workload, name, entry, append.start, entry.size)
                     meant = f"{operation_at(history.workload, append.index)} at {append.start}"
-                    return Judgement(False, True, f"{meant}: {found}")
-        return Judgement(True, True, "only appended bytes follow the old end") if relevant else IRRELEVANT
+                    return violated(f"{meant}: {found}")
+        return holds("only appended bytes follow the old end") if relevant else UNTESTED
 
     @abstractmethod
     def _is_fine(self, entry: Entry, append: Append) -> bool:
@@ -73,9 +75,9 @@ class SafeAppends(_Appends):
 class SafeAppend(PropertyBase):
     """A row that says of the bytes behind the old end what P2 says: they are a prefix of what was appended."""
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if a file is longer than before its append."""
-        return SafeAppends().judge(history, tree)
+        return SafeAppends().examine(history, observation)
 
 
 class SafeAppendsOrNulls(_Appends):

@@ -6,16 +6,17 @@ prefix, and any prefix that is not empty has q1. Then every byte of the first ap
 
 from itertools import combinations
 
-from postcrash.model import Entry, History, Tree, Workload, all_from, source_at, words_where
+from postcrash.model import Entry, History, Observation, Tree, Workload, all_from, source_at, words_where
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
-from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.property import Property
 from postcrash.properties.wording import operation_at, shown_bytes
 
 _WORDS = words_where(lambda form: form.data)
 
 
-class OrderedDataAppends:
+class OrderedDataAppends(Property):
     """P3 of HotDep'13."""
 
     name = "P3"
@@ -37,8 +38,9 @@ class OrderedDataAppends:
         """Two appends with the second one pushed out first, by fsync or by write-back."""
         return family(*_ROWS)
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if the beginning of a second append is there."""
+        tree = observation.tree
         relevant = False
         for first, second in combinations(filter(lambda append: append.is_kept, sole_appends(history, _WORDS)), 2):
             if first.inode == second.inode or not _is_found(second, tree):
@@ -50,8 +52,8 @@ class OrderedDataAppends:
                     f"{operation_at(history.workload, first.index)} before it is not: "
                     f"{shown_bytes(history.workload, first.path, tree.get(first.path), first.start, first.end)}"
                 )
-                return Judgement(False, True, message)
-        return Judgement(True, True, "both appends are there") if relevant else IRRELEVANT
+                return violated(message)
+        return holds("both appends are there") if relevant else UNTESTED
 
 
 def _is_found(append: Append, tree: Tree) -> bool:

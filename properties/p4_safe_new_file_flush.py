@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 
-from postcrash.model import Entry, History, Tree, Workload
+from postcrash.model import Entry, History, Observation, Tree, Workload
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.properties.family import family
-from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.property import Property
 from postcrash.properties.wording import operation_at
 
 _FLUSHES = ("fsync", "fdatasync", "msync")
 
 
-class SafeNewFileFlush:
+class SafeNewFileFlush(Property):
     """P4 of HotDep'13."""
 
     name = "P4"
@@ -33,8 +34,9 @@ class SafeNewFileFlush:
         """New files of several sizes, flushed in each way, in old, new and renamed directories."""
         return family(*_ROWS)
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if the flush of a new file had returned."""
+        tree = observation.tree
         relevant = False
         for flush, path in _flushed_names(history):
             relevant = True
@@ -42,8 +44,8 @@ class SafeNewFileFlush:
             if entry is None or entry.type != "file":
                 found = "is missing" if entry is None else f"is a {entry.type}"
                 message = f"{operation_at(history.workload, flush)} had returned, but {path} {found}"
-                return Judgement(False, True, message)
-        return Judgement(True, True, "the flushed files have their names") if relevant else IRRELEVANT
+                return violated(message)
+        return holds("the flushed files have their names") if relevant else UNTESTED
 
 
 def _flushed_names(history: History) -> Iterator[tuple[int, str]]:

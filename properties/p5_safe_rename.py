@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from postcrash.model import Entry, History, Route, Tree, Workload, all_from, any_from
+from postcrash.model import Entry, History, Observation, Route, Workload, all_from, any_from
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.model.segments import written
 from postcrash.properties.effects import sources_of_writes
 from postcrash.properties.family import family
-from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.property import Property
 from postcrash.properties.wording import operation_at, shown_bytes
 
 
-class SafeRename:
+class SafeRename(Property):
     """P5 of HotDep'13."""
 
     name = "P5"
@@ -39,8 +40,9 @@ class SafeRename:
         """Replacing a file without flushing the new one first."""
         return family(*_ROWS)
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if the rename is visible."""
+        tree = observation.tree
         relevant = False
         for rename in _replacements(history):
             entry = tree.get(rename.path)
@@ -50,8 +52,8 @@ class SafeRename:
             broken = _missing_data(history.workload, rename, entry)
             if broken:
                 visible = operation_at(history.workload, rename.position)
-                return Judgement(False, True, f"{visible} is visible, but {broken}")
-        return Judgement(True, True, "the renamed file has its data") if relevant else IRRELEVANT
+                return violated(f"{visible} is visible, but {broken}")
+        return holds("the renamed file has its data") if relevant else UNTESTED
 
 
 class _Replacement(NamedTuple):

@@ -105,7 +105,7 @@ def standing_text(about: Statements, verdict: Verdict) -> str:
 
 
 def verdict_on_promises(judged: Iterable[tuple[Verdict, Statements]]) -> Verdict:
-    """The worst verdict on what was promised. UNDECIDED if nothing was, because then nothing was asked."""
+    """The worst verdict on what was promised. UNDECIDED if nothing was promised."""
     return worst([verdict for verdict, about in judged if about.promise] or [Verdict.UNDECIDED])
 
 

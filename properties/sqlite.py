@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from postcrash.model import History, Tree, all_from, source_at
+from postcrash.model import History, Observation, all_from, source_at
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties.family import PUSHED, Row, endings
-from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
+from postcrash.properties.kinds import SHARED_EFFECTS, Atomic, Durable, Ordered, PropertyBase
 from postcrash.properties.p2_safe_appends import SafeAppend, SafeAppends
-from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import BUFFERED, DIRECTORY, Test, operations, span
 from postcrash.properties.wording import shown_bytes
 
@@ -26,8 +26,9 @@ _DATABASE = "creat a; append a 12288"
 class PowersafeOverwrite(PropertyBase):
     """A write changes no byte outside its range."""
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
+    def examine(self, history: History, observation: Observation) -> Opinion:
         """Relevant if a write to a file that is there had started."""
+        tree = observation.tree
         relevant = False
         for path, start, end, source in _bystanders(history):
             entry = tree.get(path)
@@ -36,13 +37,13 @@ class PowersafeOverwrite(PropertyBase):
             relevant = True
             if not all_from(entry, start, end, {source}):
                 found = shown_bytes(history.workload, path, entry, start, end)
-                return Judgement(False, True, f"no operation wrote to bytes {start} to {end}, but {found}")
-        return Judgement(True, True, "what was not written to is as it was") if relevant else IRRELEVANT
+                return violated(f"no operation wrote to bytes {start} to {end}, but {found}")
+        return holds("what was not written to is as it was") if relevant else UNTESTED
 
 
 def _is_written(history: History, path: str) -> bool:
-    recorded = history.workload.operations[len(history.workload.setup) : history.started]
-    return any(each.tag is not None and each.path == path for each in recorded)
+    operations_started = history.workload.operations[len(history.workload.setup) : history.started]
+    return any(each.tag is not None and each.path == path for each in operations_started)
 
 
 def _bystanders(history: History) -> Iterator[tuple[str, int, int, str]]:
@@ -152,7 +153,7 @@ SQLITE = (
             ("s-rename", "creat a", "rename a b"),
             ("s-mkdir-link-rmdir", "creat a; mkdir E", "mkdir D; link a D/b; rmdir E"),
         ),
-        (NOT_TOLD_APART, "The data of new files."),
+        (SHARED_EFFECTS, "The data of new files."),
         selected=operations(*DIRECTORY),
     ),
 )

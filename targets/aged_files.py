@@ -8,13 +8,13 @@ from pydantic.dataclasses import dataclass
 from postcrash.model.units import BLOCK_BYTES
 
 ROUNDS = 4
-"""Each file is appended to so often, in turns with the others."""
+"""The number of appends to each file. The files take turns."""
 _FILES, _REMOVED_EVERY = 48, 6
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class AgedFiles:
-    """Files that are numbered, without the first of each `removed_every`. Each has so many `bytes`.
+    """Numbered files of `bytes` bytes each. The first of each `removed_every` is removed again.
 
     The fields are those of `AgedFiles` in model/wire/src/command.rs.
     """

@@ -104,13 +104,13 @@ def mkfs_version(target: Target) -> str:
     if program is None:
         return ""
     try:
-        said = _ran([program, "-V"])
+        result = _run([program, "-V"])
     except BaseImageError:
         return ""
-    return next(filter(None, (said.stdout + said.stderr).splitlines()), "")
+    return next(filter(None, (result.stdout + result.stderr).splitlines()), "")
 
 
-def _ran(command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A command that has ended, in whatever way. Raises BaseImageError if it takes too long."""
     try:
         return subprocess.run(
@@ -128,9 +128,9 @@ def _make(target: Target, recipe: Recipe, folder: Path) -> BaseImage:
             _fill_with_garbage(image.write, (target.garbage_mib or target.size_mib) * (1 << 20) // BLOCK_BYTES)
             image.truncate(target.size_mib << 20)
         for command in recipe.commands:
-            made = _ran([*command, str(temporary)], recipe.environment)
-            if made.returncode != 0:
-                raise BaseImageError(f"{' '.join(command)} failed: {_why(made)}")
+            result = _run([*command, str(temporary)], recipe.environment)
+            if result.returncode != 0:
+                raise BaseImageError(f"{' '.join(command)} failed: {_why(result)}")
         return keep_image(temporary, folder, _stem(target, recipe))
     finally:
         temporary.unlink(missing_ok=True)
@@ -138,9 +138,9 @@ def _make(target: Target, recipe: Recipe, folder: Path) -> BaseImage:
 
 def _why(failed: subprocess.CompletedProcess[str]) -> str:
     """The last line that the program said, before it explained its usage."""
-    said = (failed.stderr or failed.stdout).strip().splitlines()
-    usage = next((number for number, line in enumerate(said) if line.lower().startswith("usage:")), len(said))
-    lines = said[:usage] or said
+    output = (failed.stderr or failed.stdout).strip().splitlines()
+    usage = next((number for number, line in enumerate(output) if line.lower().startswith("usage:")), len(output))
+    lines = output[:usage] or output
     return lines[-1] if lines else f"exit code {failed.returncode}"
 
 

@@ -73,5 +73,5 @@ def libraries_of(program: str, ask: Ask = always_find_out) -> list[str]:
 
 def _ldd(program: str) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
-    return _LIBRARY.findall(listed.stdout)
+    result = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
+    return _LIBRARY.findall(result.stdout)

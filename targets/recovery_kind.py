@@ -1,5 +1,6 @@
 """What a guest does with a crash state."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any, Self
 
@@ -34,15 +35,19 @@ class RecoveryKind:
     def to_wire(self) -> dict[str, Any]:
         """The kind as the crash disk takes it and as it is stored."""
         repair = {"repair": list(self.repair)} if self.repair else {}
-        told = {"mount": self.mount.to_wire(), "walk": self.walk, "map": self.map, "use_after": self.use_after}
+        wire = {"mount": self.mount.to_wire(), "walk": self.walk, "map": self.map, "use_after": self.use_after}
         as_bytes = {"bytes": True} if self.bytes else {}
         aged = {"aged": asdict(self.aged)} if self.aged else {}
-        return {**told, **as_bytes, "fsck": list(self.fsck), **repair, **aged}
+        return {**wire, **as_bytes, "fsck": list(self.fsck), **repair, **aged}
 
     @property
     def is_repaired(self) -> bool:
         """Whether a program runs before the mount."""
         return bool(self.repair)
+
+    def shows(self, parts: Iterable[str]) -> bool:
+        """Whether the guest does all that the fields `parts` name, such as the `looks_at` of a judge."""
+        return all(getattr(self, part) for part in parts)
 
     def by_kernel(self) -> Self:
         """The same kind, but every file is read through the guest's kernel."""

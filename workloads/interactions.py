@@ -1,4 +1,4 @@
-"""The order in which a hunt runs workloads: those first that have most of what known bugs needed, and least in common.
+"""Orders the workloads of a hunt. Those that have most of what known bugs needed, and least in common, come first.
 
 An **interaction** is a small part of a workload: a call, how it follows a set-up, what makes it durable afterwards.
 A bug shows in nearly every workload that has the two or three interactions that it needs (Kuhn et al., *Software Fault
@@ -22,7 +22,7 @@ from postcrash.workloads.grammar import Call, Setup
 
 Interaction = tuple[str, ...]
 _FADES = 0.5
-"""What is left of an interaction's weight each time that it has been met."""
+"""The factor by which an interaction's weight falls each time that it has been met."""
 _CALLS_MAX = 40
 """The most operations of a workload whose interactions count, because each has some with all before it."""
 _DURABLE = ("fsync", "fdatasync", "sync", "syncfs")

@@ -22,7 +22,7 @@ class Node:
 class NeedfulFiles:
     """The files of a workload in the making. What is missing is made, and noted if it can come first.
 
-    The class that knows the calls inherits from it (`settle.py`).
+    The class that knows the calls inherits from it (`prerequisites.py`).
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -31,15 +31,15 @@ class NeedfulFiles:
         self._builder = WorkloadBuilder()
         self._held: set[str] = set()
         self._touched: set[str] = set()
-        self.first: list[tuple[str, str]] = []
+        self.prerequisites: list[tuple[str, str]] = []
         """What the set-up can make, because no call before has to do with it: the kind and the path of each need."""
 
-    def begin(self, first: Sequence[tuple[str, str]], *, is_logged: bool) -> None:
-        """Make what is needed first the set-up."""
-        for kind, path in first:
+    def begin(self, prerequisites: Sequence[tuple[str, str]], *, is_logged: bool) -> None:
+        """Make the prerequisites in the set-up."""
+        for kind, path in prerequisites:
             _NEEDS[kind](self, path)
         self._builder.begin()
-        for path in [path for kind, path in first if kind == "file" and is_logged]:
+        for path in [path for kind, path in prerequisites if kind == "file" and is_logged]:
             self._builder.append(path, sizes.LOGGED_BYTES).fsync(path)
             self._nodes[path].size += sizes.LOGGED_BYTES
 
@@ -50,8 +50,8 @@ class NeedfulFiles:
         """
         rests_on = ("file", path) if kind in ("contents", "tail", "attribute") else ("folder", parent(path))
         is_touched = any(path == name or is_below(path, name) or is_below(name, path) for name in self._touched)
-        if not is_touched and (rests_on in self.first or rests_on == ("folder", ROOT_PATH)):
-            self.first.append((kind, path))
+        if not is_touched and (rests_on in self.prerequisites or rests_on == ("folder", ROOT_PATH)):
+            self.prerequisites.append((kind, path))
         _NEEDS[kind](self, path)
 
     def _parent(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Calls made a workload that can run: what they need is made before them, as ACE does.
+"""Makes calls into a workload that can run, by making what they need before them, as ACE does.
 
 Missing folders and files are made; a file to be created, or a second name to be given, is removed first; a folder to be
 created or replaced is emptied. A file that is written over, zeroed or cut is given 32 KiB first if it is empty, and an
@@ -18,18 +18,18 @@ from postcrash.workloads.grammar import Call, Grammar, Setup
 from postcrash.workloads.needs import NeedfulFiles
 
 
-def settled(name: str, calls: Sequence[Call], grammar: Grammar, setup: Setup = "new") -> Workload:
+def runnable_workload(name: str, calls: Sequence[Call], grammar: Grammar, setup: Setup = "new") -> Workload:
     """The workload of `calls`, with what they need. Where nothing of that can come first, all set-ups are alike."""
-    new = _Settler(grammar)
+    new = _WorkloadMaker(grammar)
     workload = new.workload(name, calls)
-    if setup == "new" or not new.first:
+    if setup == "new" or not new.prerequisites:
         return workload
-    settler = _Settler(grammar)
-    settler.begin(new.first, is_logged=setup == "logged")
-    return settler.workload(name, calls)
+    maker = _WorkloadMaker(grammar)
+    maker.begin(new.prerequisites, is_logged=setup == "logged")
+    return maker.workload(name, calls)
 
 
-class _Settler(NeedfulFiles):
+class _WorkloadMaker(NeedfulFiles):
     def workload(self, name: str, calls: Sequence[Call]) -> Workload:
         for call in calls:
             _ACTIONS[call.word](self, call)
@@ -330,6 +330,8 @@ class _Settler(NeedfulFiles):
             self._held.remove(handle)
         return handle
 
+    remove = unlink
+
     # Points
 
     def fsync(self, call: Call) -> None:
@@ -353,53 +355,22 @@ class _Settler(NeedfulFiles):
         self._need(path)
         self._builder.writeback(path)
 
+    def sync(self, _: Call) -> None:
+        self._builder.sync()
 
-_ACTIONS: Mapping[str, Callable[[_Settler, Call], object]] = {
-    "creat": _Settler.creat,
-    "mkdir": _Settler.mkdir,
-    "rmdir": _Settler.rmdir,
-    "falloc": _Settler.falloc,
-    "write": _Settler.write,
-    "osync": _Settler.osync,
-    "store": _Settler.store,
-    "dwrite": _Settler.dwrite,
-    "mmapwrite": _Settler.mmapwrite,
-    "extend": _Settler.extend,
-    "extend-unaligned": _Settler.extend_unaligned,
-    "append-and-extend": _Settler.append_and_extend,
-    "append-and-cut": _Settler.append_and_cut,
-    "cut-and-append": _Settler.cut_and_append,
-    "odsync": _Settler.odsync,
-    "direct": _Settler.direct,
-    "rename-special": _Settler.rename_special,
-    "crowd": _Settler.crowd,
-    "burst-fsync": _Settler.burst_fsync,
-    "held-unlink": _Settler.held_unlink,
-    "held-creat": _Settler.held_creat,
-    "held-rename": _Settler.held_rename,
-    "replace": _Settler.replace,
-    "rename-symlink": _Settler.rename_symlink,
-    "reuse-creat": _Settler.reuse_creat,
-    "reuse-mkdir": _Settler.reuse_mkdir,
-    "reuse-link": _Settler.reuse_link,
-    "burst": _Settler.burst,
-    "link": _Settler.link,
-    "reflink": _Settler.reflink,
-    "symlink": _Settler.symlink,
-    "mknod": _Settler.mknod,
-    "unlink": _Settler.unlink,
-    "remove": _Settler.unlink,
-    "rename": _Settler.rename,
-    "exchange": _Settler.exchange,
-    "setxattr": _Settler.setxattr,
-    "removexattr": _Settler.removexattr,
-    "truncate": _Settler.truncate,
-    "fsync": _Settler.fsync,
-    "fdatasync": _Settler.fdatasync,
-    "msync": _Settler.msync,
-    "writeback": _Settler.writeback,
-    "sync": lambda settler, _: settler._builder.sync(),
-    "syncfs": lambda settler, _: settler._builder.syncfs(),
-    "commit": lambda settler, _: settler._builder.commit(),
-    "checkpoint": lambda settler, _: settler._builder.checkpoint(),
+    def syncfs(self, _: Call) -> None:
+        self._builder.syncfs()
+
+    def commit(self, _: Call) -> None:
+        self._builder.commit()
+
+    def checkpoint(self, _: Call) -> None:
+        self._builder.checkpoint()
+
+
+_ACTIONS: Mapping[str, Callable[[_WorkloadMaker, Call], object]] = {
+    name.replace("_", "-"): action
+    for name, action in vars(_WorkloadMaker).items()
+    if not name.startswith("_") and name != "workload"
 }
+"""The method for each word of a grammar."""

@@ -1,7 +1,7 @@
-"""Long workloads drawn at random, guided by what was new: each is made of one that brought something new, or afresh.
+"""Long random workloads, guided by novelty: each changes one that brought something new, or is drawn afresh.
 
 A draft is a sequence of calls and points of a grammar. Every sequence can run, since what calls need is made before
-them (`settle.py`); so drafts can be cut, joined and changed at any place.
+them (`prerequisites.py`); so drafts can be cut, joined and changed at any place.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from typing import Any
 
 from postcrash.model import Workload
 from postcrash.workloads.grammar import Call, Grammar, Setup
-from postcrash.workloads.prerequisites import settled
+from postcrash.workloads.prerequisites import runnable_workload
 
 CALLS_MIN, CALLS_MAX = 5, 20
 """Calls and points of a draft together."""
 FRESH_SHARE = 0.5
-"""Of drafts, once there are others. With 0.2, a planted chain of three operations took three times as many."""
+"""The share of drafts that are drawn afresh. With 0.2, a planted chain of three operations took three times as many."""
 POINT_SHARE = 0.4
-"""Of what is drawn into a draft; the others are calls."""
+"""The share of points among the elements of a draft. The others are calls."""
 RECENT = 50
-"""Half of the drafts start from one of the last so many that brought something new."""
+"""Half of the changed drafts start from one of the last drafts, this many, that brought something new."""
 CHANGES_MAX = 4
 
 
@@ -33,7 +33,7 @@ class Draft:
 
     def workload(self, name: str, grammar: Grammar) -> Workload:
         """The workload with the tail of the grammar, as it is run."""
-        return settled(name, self.calls, grammar, self.setup).with_tail(checkpoint=grammar.checkpoint)
+        return runnable_workload(name, self.calls, grammar, self.setup).with_tail(checkpoint=grammar.checkpoint)
 
     def to_json(self) -> dict[str, Any]:
         """As decoded JSON."""

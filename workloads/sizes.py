@@ -1,11 +1,11 @@
-"""How much the calls of a grammar write, cut and put in: what the words of its ranges stand for."""
+"""The sizes that the range words of a grammar stand for."""
 
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 
 APPEND_BYTES = 32768
 UNALIGNED_BYTES = 5000
 BEHIND_BYTES = 2000
-"""A range that extends the file starts so far before its end."""
+"""The distance from the start of a range that extends the file to the old end."""
 OVERLAP_BYTES = 8192
 HOLE_BYTES = 8192
 CUT_BYTES = 2500

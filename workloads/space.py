@@ -8,7 +8,7 @@ from itertools import product
 
 from postcrash.model import Workload
 from postcrash.workloads.grammar import Call, Grammar, Setup
-from postcrash.workloads.prerequisites import settled
+from postcrash.workloads.prerequisites import runnable_workload
 
 LENGTH_MAX = 3
 
@@ -90,7 +90,7 @@ class WorkloadSpace:
         calls, setup = self.calls(number), self.setups[number % len(self.setups)]
         shown = f"{number // len(self.setups):0{len(str(self._ends[-1] - 1))}}"
         name = f"{self.grammar.name}-{self.length}-{shown}" + ("" if setup == "new" else f"-{setup}")
-        return settled(name, calls, self.grammar, setup)
+        return runnable_workload(name, calls, self.grammar, setup)
 
 
 def _used(calls: tuple[Call, ...]) -> frozenset[str]:

@@ -5,11 +5,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from postcrash.apps import CheckResult, Folder, SandboxError, UnreadFolderError
-from postcrash.harness.examination.judges import Opinion
 from postcrash.model import NO_TIME_FOR_CHECKS, History, Observation, Verdict
+from postcrash.model.judge import Opinion
 from postcrash.model.operation import SAYS
 from postcrash.model.tree import ROOT_PATH
-from postcrash.targets import RecoveryKind
 
 NAME = "application"
 
@@ -22,14 +21,6 @@ class FolderState:
     acknowledged: tuple[str, ...]
 
 
-class ContentJudge:
-    """A judge that needs the contents of files byte by byte."""
-
-    def wants(self, recover: RecoveryKind) -> bool:
-        """See `Judge`."""
-        return recover.walk and recover.bytes
-
-
 def opinion_of_unmounted(observation: Observation) -> Opinion | None:
     """The opinion of a crash state that does not mount. None if it does."""
     if not observation.mount_errno and ROOT_PATH in observation.tree:
@@ -37,7 +28,7 @@ def opinion_of_unmounted(observation: Observation) -> Opinion | None:
     return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
 
 
-class FolderJudge(ContentJudge, ABC):
+class FolderJudge(ABC):
     """Runs a check of the folder of every crash state, with the lines that had been acknowledged.
 
     Folders with equal bytes and equal acknowledgements are checked once. A check that
@@ -46,6 +37,8 @@ class FolderJudge(ContentJudge, ABC):
 
     name = NAME
     depends_on = ("returned",)
+    looks_at = ("walk", "bytes")
+    """Recoveries that tell contents byte by byte."""
 
     def __init__(self, seconds: float | None = None, *, keeps: bool = False) -> None:
         """`seconds`: how long all checks together may take; None is no limit. `keeps`: keep what passed."""
@@ -78,7 +71,7 @@ class FolderJudge(ContentJudge, ABC):
         """The number of different folders, with acknowledgements, that were checked."""
         return len(self._passed | self._failed)
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         if unmounted := opinion_of_unmounted(observation):
             return unmounted

@@ -6,12 +6,13 @@ from typing import Any
 
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
+from postcrash.harness.examination.judges import judges_named, tree_recoveries
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.session import Session
 from postcrash.model import Workload
+from postcrash.model.judge import Judge
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5

@@ -14,11 +14,11 @@ from functools import cached_property
 
 from postcrash.apps import Application, UnreadFolderError
 from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceError, UnorderedError, unpacked
-from postcrash.harness.auditing.folder_judge import ContentJudge, opinion_of_unmounted
-from postcrash.harness.examination.judges import Opinion
+from postcrash.harness.auditing.folder_judge import opinion_of_unmounted
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
+from postcrash.model.judge import Opinion
 from postcrash.model.operation import ENDS, SAYS
 from postcrash.model.tree import MADE_BY_MKFS
 
@@ -93,17 +93,18 @@ class Runs:
         return self._of[workload]
 
 
-class SynchronyJudge(ContentJudge, ABC):
+class SynchronyJudge(ABC):
     """The common part of both judges."""
 
     name: str
     version = ""
     depends_on: tuple[str, ...] = ("returned",)
+    looks_at = ("walk", "bytes")
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         if unmounted := opinion_of_unmounted(observation):
             return unmounted

@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.model import History, Observation, Workload
+from postcrash.model.judge import Judge
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith
 

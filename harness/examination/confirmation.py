@@ -13,7 +13,7 @@ from postcrash.harness.examination.crash_in_recovery import (
     judge_of,
     record_recovery,
 )
-from postcrash.harness.examination.judges import Judge, opinion_on
+from postcrash.harness.examination.judges import opinion_on
 from postcrash.harness.examination.judging import Opinions
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ALONE_TOO, ONLY_REPAIRED, is_found_alone, mounted_alone, said_repair
@@ -22,6 +22,7 @@ from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
+from postcrash.model.judge import Judge
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.store.records import Finding, recording_id, state_id
@@ -110,7 +111,7 @@ class Confirmation:
             return Verdict.UNDECIDED
         if not again.is_mounted:
             return Verdict.VIOLATED
-        if not judge.wants(witness.recover):
+        if not witness.recover.shows(judge.looks_at):
             return Verdict.HOLDS  # the judge looks only at the repair
         at = History(self._plan.workload, witness.started, witness.returned)
         return opinion_on(judge, at, again.observation).verdict

@@ -13,12 +13,12 @@ from pathlib import Path
 from postcrash._core import BELOW, Recording, write_state
 from postcrash.checkers import recovery
 from postcrash.harness.errors import GuestLostError, LostAtWork
-from postcrash.harness.examination.judges import Opinion, unless_unread
 from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.events import IntervalReport, RecoveredState
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.model import History, Observation, Verdict
+from postcrash.model import History, Observation
+from postcrash.model.judge import Opinion, holds, unless_unread, violated
 from postcrash.model.wire_observation import settled_below
 from postcrash.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.store.store import Store
@@ -36,21 +36,14 @@ class SameRecovery:
     name = recovery.NAME
     version = ""
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """Recoveries that show the tree: trees are compared."""
-        return recover.walk
+    looks_at = ("walk",)
+    depends_on = ()
 
-    @property
-    def depends_on(self) -> tuple[str, ...]:
-        """Nothing: opinions do not depend on the operations."""
-        return ()
-
-    def opinion(self, history: History, observation: Observation) -> Opinion:
-        """Compare the two recoveries. Without a first tree, the judge is not put to the test."""
-        found = recovery.difference(self.first, observation)
-        if found:
-            return Opinion(Verdict.VIOLATED, True, found)
-        return unless_unread(Opinion(Verdict.HOLDS, bool(self.first.tree), ""), self.first, observation)
+    def check(self, history: History, observation: Observation) -> Opinion:
+        """The operations do not matter. Without a first tree, nothing could have changed."""
+        if found := recovery.difference(self.first, observation):
+            return violated(found)
+        return unless_unread(holds(relevant=bool(self.first.tree)), self.first, observation)
 
 
 @dataclass(frozen=True, slots=True)

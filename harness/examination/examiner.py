@@ -11,7 +11,6 @@ from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import FirstCrash, SameRecovery, first_observation
-from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.judging import OpinionMemo, Opinions
 from postcrash.harness.examination.lost_guests import (
     LOST_GUEST_JUDGE,
@@ -39,6 +38,7 @@ from postcrash.harness.guests.events import (
 )
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Verdict
+from postcrash.model.judge import Judge, Opinion
 from postcrash.store.records import recording_id, state_id
 from postcrash.targets import RecoveryKind
 
@@ -147,7 +147,7 @@ class _Examiner:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         is_short = not plan.seeks_more_violations and plan.findings_max > 1
-        self._opinions = Opinions(memo, 1 if is_short else plan.findings_max, is_told=is_short)
+        self._opinions = Opinions(memo, 1 if is_short else plan.findings_max, notes_skipped=is_short)
         self._extents: list[Extent] = []
 
     def run(self) -> Examination:
@@ -182,7 +182,7 @@ class _Examiner:
 
     def _undecided(self, recover: RecoveryKind, reason: str) -> None:
         """Note for the judges of this kind of recovery that not every crash state was looked at."""
-        names = [judge.name for judge in self._plan.judges if judge.wants(recover)]
+        names = [judge.name for judge in self._plan.judges if recover.shows(judge.looks_at)]
         for name in names + [SameRecovery.name] * (self._depth(recover) > 1):
             self._result.rulings[name].undecided(reason)
 
@@ -209,7 +209,7 @@ class _Examiner:
         self._extents[-1].add(report)
         self._result.certificates.append(Certificate.of(report, recover))
         histories = instants_of(report, self._plan.workload)
-        judges = [judge for judge in self._plan.judges if judge.wants(recover)]
+        judges = [judge for judge in self._plan.judges if recover.shows(judge.looks_at)]
         for outcome in report.outcomes:
             self._outcome(report.index, outcome, histories, recover, judges, crashed)
         if report.within is not None:

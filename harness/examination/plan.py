@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from postcrash._core import Recording
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.model.judge import Judge
 from postcrash.store.explanation_data import Explanation
 from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import Finding, finding_id

@@ -12,13 +12,14 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, recoveries_for
+from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Explainer, Plan
 from postcrash.harness.examination.provenance import Provenance
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.session import Session
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.model import Workload, parse_workload
+from postcrash.model.judge import Judge
 from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import Finding
 from postcrash.targets import BaseImage, RecoveryKind, Target
@@ -43,7 +44,7 @@ def make_plan(
     """
     assert session.explainer is not None, "a session that makes plans has an explainer"
     kernel = kernel or session.kernel
-    chosen = tuple(judge for judge in judges if any(map(judge.wants, recoveries)))
+    chosen = tuple(judge for judge in judges if any(kind.shows(judge.looks_at) for kind in recoveries))
     return Plan(
         target=target,
         base=base or session.base(target, kernel),

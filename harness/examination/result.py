@@ -8,9 +8,9 @@ from pathlib import Path
 from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate, certificates_of, certificates_to_wire
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
-from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.events import IntervalReport, Outcome
 from postcrash.model import History, Verdict, Workload, worst
+from postcrash.model.judge import Opinion
 from postcrash.model.wire_observation import WireObservation
 from postcrash.store.consoles import Casualty
 from postcrash.store.json_codec import Json

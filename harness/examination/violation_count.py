@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.judges import Judge
 from postcrash.model import History, Observation, Verdict, Workload
+from postcrash.model.judge import Judge
 from postcrash.model.wire_observation import WireObservation, open_components, settled
 
 JUDGED_MAX = 20_000
@@ -30,7 +30,7 @@ def violating(
     version, each with the number of states that have it.
     """
     count = _Count(judge)
-    wanted = [each for each in certificates if each.within is None and judge.wants(each.recover)]
+    wanted = [each for each in certificates if each.within is None and each.recover.shows(judge.looks_at)]
     for certificate in wanted:
         for instant in certificate.instants:
             history = History(workload, instant.started, instant.returned)
@@ -70,4 +70,4 @@ class _Count:
         self.judged += 1
         if wire is None:
             return False
-        return self._judge.opinion(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED
+        return self._judge.check(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED

@@ -14,13 +14,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from postcrash.checkers.boot_repair import why_boot_stops
-from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.harness.errors import CrashDiskEndedError, HarnessError, LostAtWork, OperationFailedError
 from postcrash.harness.examination.campaign import ResultStore
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import BOTH_DISKS
-from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
@@ -35,13 +32,14 @@ from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, ObservationError, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
+from postcrash.model.exit_status import why_boot_stops, why_not_repaired
+from postcrash.model.judge import INSTANT, Opinion
 from postcrash.model.operation import Naming
 from postcrash.model.wire_observation import report_of_tree
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.store.records import COMPARED
 from postcrash.store.store import Store
-from postcrash.targets import RecoveryKind
 
 RUNS_MAX = 3
 """An outcome counts as never shown after this many runs of the workload, because recordings may vary."""
@@ -142,11 +140,9 @@ class _Collector:
     name = "shown"
     version = ""
     depends_on = INSTANT
+    looks_at = ("walk",)
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        return recover.walk
-
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         if not (reason := why_boot_stops(observation)):
             self.shown.add(history, observation)
         is_aborted = observation.repair is not None and why_not_repaired(observation.repair)
@@ -156,12 +152,12 @@ class _Collector:
         """Remember what an earlier run has shown. A report that is broken was no outcome then either."""
         for certificate in known.certificates:
             histories = [History(workload, each.started, each.returned) for each in certificate.instants]
-            for outcome in certificate.outcomes if self.wants(certificate.recover) else ():
+            for outcome in certificate.outcomes if certificate.recover.shows(self.looks_at) else ():
                 with suppress(ObservationError):
                     if outcome.observation is not None:
                         observation = Observation.from_wire(outcome.observation)
                         for history in histories:
-                            self.opinion(history, observation)
+                            self.check(history, observation)
 
 
 @dataclass(frozen=True)
@@ -190,6 +186,7 @@ class DifferenceJudge:
     _stops: int = 0
 
     depends_on = INSTANT
+    looks_at = ("walk",)
 
     def __enter__(self) -> "DifferenceJudge":
         return self
@@ -219,11 +216,7 @@ class DifferenceJudge:
         """See `Comparison`."""
         return self.reference.plan.how.recorder
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        """It looks at the tree."""
-        return recover.walk
-
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         if reason := why_boot_stops(observation):
             return Opinion(Verdict.UNDECIDED, True, reason)

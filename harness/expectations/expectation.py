@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from postcrash._core import DeviceModel
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.judges import CheckerJudge, Judge, PropertyJudge
 from postcrash.harness.expectations.contract import Contract
 from postcrash.model import Persistence, Verdict
+from postcrash.model.judge import Judge
 from postcrash.properties import PROPERTIES, TORN_BLOCKS, Property, property_named
 from postcrash.properties.kinds import Durable
 from postcrash.properties.promises import practice_of, said_of, standing_text
@@ -64,7 +64,7 @@ class Expectation:
         practice = () if self.name == DOCUMENTS else PRACTICE
         held_to = (checker for checker in practice if practice_of(target, model, checker.name))
         properties = dict.fromkeys((*_documented(target, model), *self._by_contract(target, model)))
-        return (*map(CheckerJudge, (*CHECKERS, *held_to)), *map(PropertyJudge, properties))
+        return (*CHECKERS, *held_to, *properties)
 
     def _by_contract(self, target: Target, model: str) -> tuple[Property, ...]:
         if self.contract is None:

@@ -49,7 +49,7 @@ def _objections(
 ) -> Iterator[PracticeObjection]:
     expected = Expectation.named(PRACTISED)
     for judge in expected.judges(target, finding.model):
-        opinion = judge.opinion(history, observation) if judge.wants(finding.recovery) else None
+        opinion = judge.check(history, observation) if finding.recovery.shows(judge.looks_at) else None
         rule = expected.standing(target, finding.model, judge.name, Verdict.VIOLATED)
         if opinion is not None and opinion.verdict is Verdict.VIOLATED and rule.startswith("broken"):
             yield PracticeObjection(judge.name, opinion.message, rule)

@@ -11,7 +11,7 @@ from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_O
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
+from postcrash.harness.examination.judges import judges_named, tree_recoveries
 from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
@@ -22,6 +22,7 @@ from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectati
 from postcrash.harness.files.output import say
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.log_writes import has_log_writes, lacks_log_writes
+from postcrash.model.judge import Judge
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.store.records import Finding
 from postcrash.targets import BaseImage, Target

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from postcrash.harness.errors import GuestLostError, UsageError
 from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.lost_guests import activity_of
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.examination.recording_metadata import provenance
@@ -16,6 +15,7 @@ from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.lazy_machine import Spare
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
+from postcrash.model.judge import Judge
 from postcrash.store.records import Finding
 
 
@@ -81,5 +81,5 @@ def recovered(machine: Machine, source: Source, finding: Finding, judge: Judge |
         observation = Observation.from_wire(executed.observation)
     except ObservationError as error:
         raise UsageError(f"the agent's report is broken: {error}") from error
-    opinion = judge.opinion(History(workload, finding.started, finding.returned), observation)
+    opinion = judge.check(History(workload, finding.started, finding.returned), observation)
     return opinion.verdict, opinion.message or f"{judge.name} holds"

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from postcrash.checkers import UnknownCheckerError, checker_named
 from postcrash.checkers.checker import TREE_IN_SHELL, InShell, NotInShell
-from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.model import Entry, History, Observation, Tree, Verdict
+from postcrash.model.judge import Judge
 from postcrash.model.tree import MADE_BY_MKFS, ROOT_PATH
 from postcrash.reports.explanation.comparison import entry_lines
 from postcrash.reports.script.shell_operations import NoCommandError, byte_of, quoted
@@ -51,7 +52,7 @@ def _in_shell(checker: str) -> InShell | NotInShell:
 
 def objects(checker: str, history: History, observation: Observation) -> bool:
     """Whether the judge objects to the observation at `history`."""
-    return _judge(checker).opinion(history, observation).verdict is Verdict.VIOLATED
+    return _judge(checker).check(history, observation).verdict is Verdict.VIOLATED
 
 
 def _judge(checker: str) -> Judge:
@@ -72,7 +73,7 @@ def _needed(judge: Judge, history: History, found: Tree) -> list[str]:
     for path in list(needed):
         fewer = [other for other in needed if other != path]
         trees = [_with(tree, found, fewer) for tree in _instants(history)]
-        if all(judge.opinion(history, Observation(0, tree)).verdict is Verdict.VIOLATED for tree in trees):
+        if all(judge.check(history, Observation(0, tree)).verdict is Verdict.VIOLATED for tree in trees):
             needed = fewer
     return needed
 

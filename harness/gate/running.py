@@ -8,7 +8,6 @@ from typing import Any
 
 from postcrash.harness.auditing.audit import plan_of as plan_of_application
 from postcrash.harness.auditing.judge import ApplicationJudge
-from postcrash.harness.examination.judges import PropertyJudge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
@@ -110,7 +109,7 @@ def plans_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plan
         expected = stack.enter_context(opened(session, planned.expected, target, how))
         judges = {judge.name: judge for judge in expected.judges(target, how.model)}
         for prop in properties_named(",".join(planned.hold)) if planned.hold else ():
-            judges.setdefault(prop.name, PropertyJudge(prop))
+            judges.setdefault(prop.name, prop)
         probes = planned.workloads.space.probes if isinstance(planned.workloads, DefaultSelection) else (Probe.WALK,)
         plans = plans_for(session, target, tuple(judges.values()), how, planned.kinds, probes)
         yield {probe: replace(plan, findings_max=FINDINGS_MAX) for probe, plan in plans.items()}, expected

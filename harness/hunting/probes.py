@@ -6,11 +6,12 @@ from enum import Enum
 
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import FSCK, WALK, Judge, recoveries_for
+from postcrash.harness.examination.judges import FSCK, WALK, recoveries_for
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.model.judge import Judge
 from postcrash.store.records import Finding
 from postcrash.targets import Target
 

@@ -7,7 +7,7 @@ from itertools import product
 from postcrash._core import DeviceModel
 from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import PropertyJudge, why_never
+from postcrash.harness.examination.judges import why_never
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
@@ -133,10 +133,10 @@ def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], 
 
 def make_plans(question: Question) -> list[Plan]:
     """One plan for each target, workload and disk. Every property with the workload in its family judges it."""
-    families: dict[Workload, list[PropertyJudge]] = {}
+    families: dict[Workload, list[Property]] = {}
     for prop in question.properties:
         for workload in _workloads(prop, question.adversary):
-            families.setdefault(workload.with_tail(checkpoint=False), []).append(PropertyJudge(prop))
+            families.setdefault(workload.with_tail(checkpoint=False), []).append(prop)
     return [
         replace(outline, workload=workload, judges=tuple(judges), how=replace(question.how, held=held))
         for outline in question.outlines

@@ -10,7 +10,7 @@ from postcrash.harness.auditing.canary import why_untested
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.errors import OperationFailedError, UsageError
-from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
+from postcrash.harness.examination.judges import is_shown, why_never
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.result import Examination
@@ -20,6 +20,7 @@ from postcrash.harness.expectations.reference import opened
 from postcrash.harness.testing.messages import objections, place, story, verdict_line
 from postcrash.harness.testing.rig import Case, Rig, fail
 from postcrash.model import Verdict, Workload
+from postcrash.model.judge import Judge
 
 
 def judge_operations(
@@ -62,7 +63,7 @@ def judge_folders(
 
 def _judges(rig: Rig, case: Case, expected: Expectation) -> tuple[Judge, ...]:
     if case.prop is not None:
-        return (PropertyJudge(case.prop),)
+        return (case.prop,)
     judges = expected.judges(case.target, rig.how.model)
     return tuple(judge for judge in judges if is_shown(judge, case.target, rig.how.recovery))
 

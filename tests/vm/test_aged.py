@@ -73,8 +73,8 @@ def test_damage_to_the_old_files_is_seen(
     shown = machine.execute(Source(out, damaged, "cache"), 0, [], reading(target)).observation
     observation = Observation.from_wire(shown)
     assert observation.aged == damage
-    objection = Mounts().check(History(Workload("w", (), ()), 0, 0), observation)
-    assert (objection.message if objection else "") == (damage and f"of the files that aged the image, {damage}")
+    opinion = Mounts().check(History(Workload("w", (), ()), 0, 0), observation)
+    assert opinion.message == (damage and f"of the files that aged the image, {damage}")
 
 
 def test_what_the_old_files_held_is_garbage(settings: MachineSettings, tmp_path: Path) -> None:

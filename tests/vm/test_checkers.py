@@ -14,7 +14,7 @@ from postcrash.checkers import CHECKERS, checker_named
 from postcrash.harness.guests.kernels.file_systems import has_file_system
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine
-from postcrash.model import History, Observation, WorkloadBuilder
+from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.targets import TARGETS
 
 from .command import ROOT, postcrash
@@ -123,8 +123,9 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
         observation = machine.execute(recorded.source, interval.index, state, recover).observation
         if observation["fsck"] is None:  # the state does not mount
             continue
-        finding = checker_named("fsck").check(history, Observation.from_wire(observation))
-        messages.extend([finding.message] if finding else [])
+        opinion = checker_named("fsck").check(history, Observation.from_wire(observation))
+        assert opinion.verdict is not Verdict.UNDECIDED, opinion.message
+        messages.append(opinion.message)
     assert any("fsck exits with status 4" in message for message in messages)
 
 

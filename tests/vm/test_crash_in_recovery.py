@@ -163,7 +163,7 @@ def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_
             judge = judge_again(machine, under, finding) if is_same else judges_named([finding.checker])[0]
             again = machine.execute(source, finding.interval, finding.choices, finding.recovery)
             history = History(plan.workload, finding.started, finding.returned)
-            opinion = judge.opinion(history, Observation.from_wire(again.observation))
+            opinion = judge.check(history, Observation.from_wire(again.observation))
         assert opinion.verdict is Verdict.VIOLATED
         assert finding.message.endswith(opinion.message)
 

@@ -16,7 +16,7 @@ from postcrash.harness.examination.result import instants_of
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.model import Observation, Workload, every_answer, parse_workload
+from postcrash.model import Observation, Verdict, Workload, every_answer, parse_workload
 from postcrash.targets import base_image, target_named
 
 from .conftest import Record, RecordedWorkload, explored, intervals_of
@@ -41,7 +41,7 @@ def objections(machine: Machine, recorded: RecordedWorkload, returned: int) -> l
         for history, outcome in product(late, interval.outcomes):
             seen = Observation.from_wire(outcome.observation)
             answers = every_answer(partial(Durability().check, history, seen))
-            found += [answer.message for answer, _ in answers if answer]
+            found += [opinion.message for opinion, _ in answers if opinion.verdict is Verdict.VIOLATED]
     return found
 
 

@@ -19,7 +19,6 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize
@@ -147,7 +146,7 @@ def plan() -> Plan:
         kernel="kernel",
         guest="guest",
         workload=parse_workload("sync", "none"),
-        judges=(CheckerJudge(checker_named("durability")),),
+        judges=(checker_named("durability"),),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60, None)),
         explainer=explanation,

@@ -3,10 +3,11 @@
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.guests.events import Outcome
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
+from postcrash.model.judge import Judge
 
 from .conftest import Record, RecordedWorkload, explored, intervals_of
 
@@ -19,7 +20,7 @@ ALLOWED = ["ext2", "ext3-journal", "f2fs", "nilfs2", "vfat", "xfs"]
 
 def verdict(judge: Judge, wire: object) -> Verdict:
     """What the judge says of an observation."""
-    return judge.opinion(HISTORY, Observation.from_wire(wire)).verdict
+    return judge.check(HISTORY, Observation.from_wire(wire)).verdict
 
 
 @pytest.fixture

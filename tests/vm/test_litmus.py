@@ -9,7 +9,6 @@ from itertools import product
 import pytest
 
 from postcrash.checkers import checker_named
-from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.result import instants_of
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine
@@ -185,8 +184,8 @@ def everything_left(machine: Machine, record: Record, target: str, operations: s
 def objections(histories: list[History], shown: IntervalReport) -> set[str]:
     """The judges that object to what a crash interval shows, given what had been promised at any of these instants."""
     observations = [Observation.from_wire(outcome.observation) for outcome in shown.outcomes]
-    cases = product([CheckerJudge(checker_named(name)) for name in JUDGES], histories, observations)
-    return {judge.name for judge, history, seen in cases if judge.opinion(history, seen).verdict is Verdict.VIOLATED}
+    cases = product([checker_named(name) for name in JUDGES], histories, observations)
+    return {judge.name for judge, history, seen in cases if judge.check(history, seen).verdict is Verdict.VIOLATED}
 
 
 @pytest.mark.parametrize("name", PROMISED)

@@ -17,7 +17,6 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Crew, run_campaign, run_plan
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
@@ -53,7 +52,7 @@ def plan_for(workload: Workload) -> Plan:
         kernel="any",
         guest="",
         workload=workload.with_tail(),
-        judges=tuple(map(CheckerJudge, (checker for checker in CHECKERS if checker.name in ("mounts", "durability")))),
+        judges=tuple(checker for checker in CHECKERS if checker.name in ("mounts", "durability")),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(),
         explainer=explanation,

@@ -167,7 +167,7 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
             lost = tuple(interval.lost(choices))
             for _, started, returned in interval.instants:
                 history = History(plan.workload, started, returned)
-                opinion = asked.opinion(history, Observation.from_wire(executed.observation))
+                opinion = asked.check(history, Observation.from_wire(executed.observation))
                 if opinion.verdict is Verdict.VIOLATED:
                     key = (len(lost), interval.torn(choices), started, interval.index, lost)
                     broken[opinion.message] = min(key, broken.get(opinion.message, key))

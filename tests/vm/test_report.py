@@ -235,7 +235,7 @@ def test_states_that_break_a_judge_are_counted_as_by_brute_force(
             event = machine.execute(source, interval.index, choices, reading(target_named(target)))
             for _, started, returned in interval.instants:
                 history = History(workload, started, returned)
-                opinion = asked.opinion(history, Observation.from_wire(event.observation))
+                opinion = asked.check(history, Observation.from_wire(event.observation))
                 broken += interval.covered(choices) if opinion.verdict is Verdict.VIOLATED else 0
     states = sum(interval.states * len(interval.instants) for interval in known)
     assert broken > 0

@@ -248,11 +248,15 @@ fn assignments(
         } else {
             for (sources, shown) in &known {
                 let mut sources = sources.clone();
-                written.iter().for_each(|&(at, source)| sources[at] = source);
+                for &(at, source) in &written {
+                    sources[at] = source;
+                }
                 merge(&mut kept, sources, shown.keeping(number), number + 1);
             }
         }
-        kept.into_iter().for_each(|(sources, shown)| merge(&mut known, sources, shown, number + 1));
+        for (sources, shown) in kept {
+            merge(&mut known, sources, shown, number + 1);
+        }
         if known.len() > VERSIONS_MAX {
             return Err(TooManyVersions { sector, pieces: pieces.len() });
         }

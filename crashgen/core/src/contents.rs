@@ -76,7 +76,7 @@ impl Runs {
                     data.extend_from_slice(content);
                 }
                 (Some(SectorExtent::Zeros { sector, sectors }), None) if *sector + *sectors == at => {
-                    *sectors += run.sectors
+                    *sectors += run.sectors;
                 }
                 (_, Some(content)) => extents.push(SectorExtent::Data { sector: at, data: content.to_vec() }),
                 (_, None) => extents.push(SectorExtent::Zeros { sector: at, sectors: run.sectors }),

@@ -72,7 +72,7 @@ struct OpenRequest {
     fua: bool,
 }
 
-/// Walks a recording from crash interval to crash interval. Writes are told apart by the events that submitted them.
+/// Walks a recording from crash interval to crash interval. A write is identified by the event that submitted it.
 pub struct Cursor<'a> {
     recording: &'a Recording,
     ground: &'a dyn Ground,
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
 
     /// Ground, recorded bytes, and what is stable in the interval that was handed out last.
     pub fn content(&self) -> Content<'_> {
-        Content { ground: self.ground, recorded: self.recording.bytes(), stable: &self.stable }
+        Content { ground: self.ground, recording: self.recording.bytes(), stable: &self.stable }
     }
 
     /// The next crash interval, or none after the last.

@@ -83,7 +83,7 @@ pub type Stable = HashMap<u64, [Source; BLOCK_SECTORS as usize]>;
 #[derive(Clone, Copy)]
 pub struct Content<'a> {
     pub ground: &'a dyn Ground,
-    pub recorded: &'a [u8],
+    pub recording: &'a [u8],
     pub stable: &'a Stable,
 }
 
@@ -111,7 +111,7 @@ impl Content<'_> {
     pub(crate) fn read_source(&self, source: Source, sector: u64, out: &mut [u8], choose: &mut dyn FnMut(u32) -> u32) {
         match source.data() {
             _ if source == Source::BASE => self.ground.read(sector, out, choose),
-            Some(start) => out.copy_from_slice(&self.recorded[start..start + SECTOR_BYTES]),
+            Some(start) => out.copy_from_slice(&self.recording[start..start + SECTOR_BYTES]),
             None => out.fill(0),
         }
     }

@@ -101,15 +101,12 @@ impl Builder<'_> {
 
     fn count(&mut self, kept: u32) {
         let alike = self.by_fingerprint.get(&self.fingerprint).map_or(&[][..], |disks| disks);
-        match alike.iter().copied().find(|&disk| self.is_same(self.history.versions[disk].kept, kept)) {
-            Some(disk) => {
-                self.history.versions[disk].kept = kept;
-                self.history.versions[disk].count += 1;
-            }
-            None => {
-                self.by_fingerprint.entry(self.fingerprint).or_default().push(self.history.versions.len());
-                self.history.versions.push(SameDisk { kept, count: 1 });
-            }
+        if let Some(disk) = alike.iter().copied().find(|&disk| self.is_same(self.history.versions[disk].kept, kept)) {
+            self.history.versions[disk].kept = kept;
+            self.history.versions[disk].count += 1;
+        } else {
+            self.by_fingerprint.entry(self.fingerprint).or_default().push(self.history.versions.len());
+            self.history.versions.push(SameDisk { kept, count: 1 });
         }
     }
 

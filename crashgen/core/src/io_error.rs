@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What went wrong. A full disk is told as the store tells it (store/store.py).
+/// The error in words. A full disk has the same words as in store/store.py.
 pub fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -19,8 +19,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_in_words() {
         for code in [28, 122] {
-            let told = in_words(&io::Error::from_raw_os_error(code));
-            assert!(told.starts_with("no space left on the disk"), "{told}");
+            let message = in_words(&io::Error::from_raw_os_error(code));
+            assert!(message.starts_with("no space left on the disk"), "{message}");
         }
         assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "No such file or directory (os error 2)");
     }

@@ -22,7 +22,7 @@ from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.coverage import coverage, states_text, within_text
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of
+from postcrash.harness.examination.judges import is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.repair import said_repair
@@ -35,6 +35,7 @@ from postcrash.harness.files.workload_files import loaded
 from postcrash.harness.findings.finding_details import with_block_names
 from postcrash.harness.findings.last_finding import keep_last
 from postcrash.model import Verdict
+from postcrash.model.judge import Judge
 from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Statements, said_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
@@ -144,7 +145,7 @@ def _judges(names: Sequence[str], expected: Expectation, target: Target, how: Ex
         if not is_shown(judge, target, how.recovery):
             raise UsageError(f"{judge.name} judges a program that no recovery of {target.name} runs")
     properties = () if expected.compares else HOTDEP13
-    every: dict[str, Judge] = {each.name: each for each in map(PropertyJudge, properties)}
+    every: dict[str, Judge] = {each.name: each for each in properties}
     every = {judge.name: judge for judge in expected.judges(target, how.model)} | every
     return named or tuple(judge for judge in every.values() if is_shown(judge, target, how.recovery))
 

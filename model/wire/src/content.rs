@@ -2,12 +2,12 @@
 
 use crate::pattern::{segments, TAGS};
 
-/// Begins the source of bytes that are told as they are, in hexadecimal digits.
+/// The prefix of sources that spell their bytes out, in hexadecimal digits.
 pub const BYTES: &str = "bytes:";
 
 /// `content`, which stands at `offset` of its file, as segments: start, end and source. With `as_bytes` it is one segment
 /// that says each byte; else the segments say which write the bytes come from.
-pub fn told(content: &[u8], offset: u64, as_bytes: bool) -> Vec<(u64, u64, String)> {
+pub fn segments_of(content: &[u8], offset: u64, as_bytes: bool) -> Vec<(u64, u64, String)> {
     if as_bytes {
         let whole = (offset, offset + content.len() as u64, BYTES.to_owned() + &hexadecimal(content));
         return if content.is_empty() { Vec::new() } else { vec![whole] };
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn bytes_are_told_as_they_are() {
-        assert_eq!(told(&[0, 0x1f, 0xa0], 4096, true), [(4096, 4099, "bytes:001fa0".into())]);
-        assert_eq!(told(&[], 0, true), []);
-        assert_eq!(told(&[0; 512], 512, false), [(512, 1024, "zero".into())]);
+        assert_eq!(segments_of(&[0, 0x1f, 0xa0], 4096, true), [(4096, 4099, "bytes:001fa0".into())]);
+        assert_eq!(segments_of(&[], 0, true), []);
+        assert_eq!(segments_of(&[0; 512], 512, false), [(512, 1024, "zero".into())]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ def test_barriers_are_the_set_up_and_what_returned_and_promises_something() -> N
         (7, 2),
         (8, None),
     ]
-    assert [found.said(barrier) for barrier in found.barriers[:2]] == [
+    assert [found.describe(barrier) for barrier in found.barriers[:2]] == [
         "the set-up was durable",
         "fsync a (operation 5) had returned",
     ]

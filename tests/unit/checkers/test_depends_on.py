@@ -5,23 +5,23 @@ from collections import defaultdict
 import pytest
 from hypothesis import given, settings
 
-from postcrash.checkers import CHECKERS, PRACTICE, CannotTellError, Checker
-from postcrash.checkers.checker import NotInShell, Stage
+from postcrash.checkers import CHECKERS, PRACTICE, Checker
 from postcrash.model import History, Observation, Workload, parse_workload
+from postcrash.model.judge import CannotTellError, Opinion, holds
 from postcrash.model.observation import FsckResult, Usage
 
 from .test_no_false_alarms import workloads
 
 pytestmark = pytest.mark.slow
 
-Answer = tuple[object, bool]
+Answer = Opinion | str
 
 
 def answer(checker: Checker, history: History, observation: Observation) -> Answer:
     try:
-        return checker.check(history, observation), checker.is_relevant(history, observation)
+        return checker.examine(history, observation)
     except CannotTellError as error:
-        return str(error), False
+        return str(error)
 
 
 def answers(checker: Checker, workload: Workload) -> list[set[Answer]]:
@@ -62,17 +62,12 @@ def test_a_name_that_is_used_again(checker: Checker) -> None:
 
 @pytest.mark.parametrize("field", ["started", "returned"])
 def test_this_test_would_notice(field: str) -> None:
-    class Forgetful:
-        name, statement, in_shell = "forgetful", "", NotInShell("nobody asks")
+    class Forgetful(Checker):
+        name, statement = "forgetful", ""
         depends_on: tuple[str, ...] = ()
-        looks_at: tuple[str, ...] = ()
-        needs: Stage = "boot"
 
-        def check(self, history: History, observation: Observation) -> None:
-            return None
-
-        def is_relevant(self, history: History, observation: Observation) -> bool:
-            return bool(getattr(history, field) == 1)
+        def examine(self, history: History, observation: Observation) -> Opinion:
+            return holds(relevant=getattr(history, field) == 1)
 
     alike = answers(Forgetful(), parse_workload("creat a\ncreat b", "two"))
     assert max(len(found) for found in alike) == 2

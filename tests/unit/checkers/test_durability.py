@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.checkers.checker import Objection
 from postcrash.checkers.durability import Durability
-from postcrash.model import Entry, History, Observation, Segment, Tree
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict
+from postcrash.model.judge import violated
 from postcrash.properties import property_named
 from postcrash.properties.family import family
 
@@ -41,9 +41,9 @@ def check(setup: str, operations: str, tree: str, started: int | None = None, re
         workload, count if started is None else first + started, count if returned is None else first + returned
     )
     observed = Tree([Entry(".", "dir"), *map(entry_of, tree.split())])
-    finding = Durability().check(history, Observation(0, observed))
-    assert finding is None or finding.path
-    return finding.message if finding else ""
+    finding = Durability().examine(history, Observation(0, observed))
+    assert finding.verdict is Verdict.HOLDS or finding.path
+    return finding.message
 
 
 # set-up, operations (all returned), tree after the crash
@@ -333,26 +333,29 @@ def test_an_operation_that_had_not_started_excuses_nothing() -> None:
 
 def test_before_recording_begins_nothing_is_promised() -> None:
     (workload,) = family(("litmus", "creat a; sync", "creat b"))
-    assert Durability().check(History(workload, 2, 1), Observation(0, Tree([Entry(".", "dir")]))) is None
+    assert (
+        Durability().examine(History(workload, 2, 1), Observation(0, Tree([Entry(".", "dir")]))).verdict
+        is Verdict.HOLDS
+    )
 
 
 def test_the_finding_has_the_path() -> None:
     (workload,) = family(("litmus", "", "mkdir D; creat D/a; sync"))
     observed = Tree([Entry(".", "dir"), Entry("D", "dir")])
-    expected = Objection("durability", "sync (operation 3) had returned, but D/a is missing", "D/a")
-    assert Durability().check(History(workload, 3, 3), Observation(0, observed)) == expected
+    expected = violated("sync (operation 3) had returned, but D/a is missing", "D/a")
+    assert Durability().examine(History(workload, 3, 3), Observation(0, observed)) == expected
 
 
 def test_a_failed_mount_is_another_checkers_business() -> None:
     (workload,) = family(("litmus", "", "creat a; sync"))
-    assert Durability().check(History(workload, 2, 2), Observation(5, Tree())) is None
+    assert Durability().check(History(workload, 2, 2), Observation(5, Tree())).verdict is Verdict.UNDECIDED
 
 
 def test_an_unreadable_file_has_lost_its_contents() -> None:
     (workload,) = family(("litmus", "", "creat a; append a 10; sync"))
     observed = Tree([Entry(".", "dir"), Entry("a", "file", error=5)])
-    finding = Durability().check(History(workload, 3, 3), Observation(0, observed))
-    assert finding is not None
+    finding = Durability().examine(History(workload, 3, 3), Observation(0, observed))
+    assert finding.verdict is Verdict.VIOLATED
     assert finding.message == "sync (operation 3) had returned, but a cannot be read (errno 5)"
 
 
@@ -363,8 +366,10 @@ def test_a_synchronous_write_that_was_cut_short_promises_nothing(word: str, prop
     assert f"{operation} (operation 3) had returned, but a is" in check(setup, operation, cut, started=1, returned=1)
     (workload,) = family(("cut", setup, operation))
     tree = Tree([Entry(".", "dir"), entry_of(cut)])
-    before, after = (property_named(prop).judge(History(workload, 3, returned), tree) for returned in (2, 3))
-    assert (before.relevant, before.holds, after.relevant, after.holds) == (False, True, True, False)
+    shown = Observation(0, tree)
+    before, after = (property_named(prop).examine(History(workload, 3, returned), shown) for returned in (2, 3))
+    assert (before.relevant, before.verdict) == (False, Verdict.HOLDS)
+    assert (after.relevant, after.verdict) == (True, Verdict.VIOLATED)
 
 
 @pytest.mark.parametrize(
@@ -383,9 +388,9 @@ def test_names_of_one_inode_are_told_from_names_of_two(operations: str, inodes: 
     (workload,) = family(("litmus", "creat a; creat b", operations))
     count = len(workload.operations)
     files = [Entry(path, "file", inode=inode) for path, inode in inodes.items()]
-    found = Durability().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), *files])))
-    assert (found.message if found else "").endswith(message)
-    assert bool(found) == bool(message)
+    found = Durability().examine(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), *files])))
+    assert found.message.endswith(message)
+    assert (found.verdict is Verdict.VIOLATED) == bool(message)
 
 
 def test_confused_names_are_said_to_be_known_since_what_settled_the_directories_above_them() -> None:
@@ -394,6 +399,6 @@ def test_confused_names_are_said_to_be_known_since_what_settled_the_directories_
     tree = Tree(
         [*(Entry(path, "dir") for path in (".", "A", "B")), *(Entry(p, "file", inode=9) for p in ("A/x", "B/y"))]
     )
-    found = Durability().check(History(workload, 5, 5), Observation(0, tree))
-    assert found is not None
+    found = Durability().examine(History(workload, 5, 5), Observation(0, tree))
+    assert found.verdict is Verdict.VIOLATED
     assert found.message == "fsync . (operation 5) had returned, but A/x and B/y are one inode; they were two"

@@ -8,13 +8,14 @@ import re
 import pytest
 
 from postcrash.checkers import durability
-from postcrash.checkers.checker import CannotTellError, Checker
+from postcrash.checkers.checker import Checker
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.checkers.mounts import Mounts
 from postcrash.checkers.never_written import NeverWritten
-from postcrash.model import Entry, History, Observation, Segment, Tree
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict
+from postcrash.model.judge import CannotTellError
 from postcrash.properties.family import family
 
 from .test_durability import check
@@ -101,7 +102,7 @@ def found(checker: Checker, operations: str, *entries: Entry) -> bool:
     (workload,) = family(("excluded", "", operations))
     count = len(workload.operations)
     tree = Tree([Entry(".", "dir", nlink=2, inode=1), *entries])
-    return checker.check(History(workload, count, count), Observation(0, tree)) is not None
+    return checker.examine(History(workload, count, count), Observation(0, tree)).verdict is Verdict.VIOLATED
 
 
 def a_file(*runs: Segment, path: str = "a", mode: int = 0o644, error: int = 0, inode: int = 2, nlink: int = 1) -> Entry:

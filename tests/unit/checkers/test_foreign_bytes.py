@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 
 from postcrash.checkers.foreign_bytes import ForeignBytes
-from postcrash.model import Entry, History, Observation, Segment, Tree, UndecidedBytes, every_answer, parse_workload
+from postcrash.model import (
+    Entry,
+    History,
+    Observation,
+    Segment,
+    Tree,
+    UndecidedBytes,
+    Verdict,
+    every_answer,
+    parse_workload,
+)
 
 # workload, name, the sources of its bytes (start, end, source), whether these are foreign
 ROWS = [
@@ -83,8 +93,8 @@ def message_of(operations: str, entry: Entry) -> str:
     workload = parse_workload(operations.replace("; ", "\n"), "litmus")
     count = len(workload.operations)
     tree = Tree([Entry(".", "dir"), entry])
-    objection = ForeignBytes().check(History(workload, count, count), Observation(0, tree))
-    return objection.message if objection else ""
+    objection = ForeignBytes().examine(History(workload, count, count), Observation(0, tree))
+    return objection.message
 
 
 @pytest.mark.parametrize(("operations", "path", "runs", "expected"), ROWS + SEVERAL)
@@ -147,8 +157,8 @@ def test_a_sync_that_has_not_returned_took_no_name_away_for_good() -> None:
     workload = parse_workload(BYTES_AGAIN.replace("; ", "\n"), "litmus")
     old = Entry("b", "file", size=10, segments=(Segment(0, 10, "write:0"),))
     found = Observation(0, Tree([Entry(".", "dir"), old]))
-    assert ForeignBytes().check(History(workload, 4, 3), found) is None
-    assert ForeignBytes().check(History(workload, 6, 6), found) is not None
+    assert ForeignBytes().examine(History(workload, 4, 3), found).verdict is Verdict.HOLDS
+    assert ForeignBytes().examine(History(workload, 6, 6), found).verdict is Verdict.VIOLATED
 
 
 def test_the_message_tells_a_mixture_from_bytes_that_no_file_had() -> None:

@@ -2,21 +2,21 @@
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError, Objection
 from postcrash.checkers.fsck import Fsck
-from postcrash.model import Entry, FsckResult, History, Observation, Tree, parse_workload
+from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
+from postcrash.model.judge import CannotTellError, Opinion, violated
 
 HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
 TREE = Tree([Entry(".", "dir")])
 
 
-def check(result: FsckResult | None) -> Objection | None:
-    return Fsck().check(HISTORY, Observation(0, TREE, (), result))
+def check(result: FsckResult | None) -> Opinion:
+    return Fsck().examine(HISTORY, Observation(0, TREE, (), result))
 
 
 @pytest.mark.parametrize("result", [FsckResult(0, "clean"), FsckResult(0, "")])
 def test_clean_is_fine(result: FsckResult) -> None:
-    assert check(result) is None
+    assert check(result).verdict is Verdict.HOLDS
 
 
 def test_where_it_was_not_run_nothing_is_known() -> None:
@@ -26,7 +26,7 @@ def test_where_it_was_not_run_nothing_is_known() -> None:
 
 @pytest.mark.parametrize("status", [1, 2, 4, 8, 12, 193, 255])
 def test_any_other_status_is_found(status: int) -> None:
-    expected = Objection("fsck", f"fsck exits with status {status}: Pass 1 | Inode 12 has wrong size")
+    expected = violated(f"fsck exits with status {status}: Pass 1 | Inode 12 has wrong size")
     assert check(FsckResult(status, "Pass 1\n\n  Inode 12 has wrong size\n")) == expected
 
 
@@ -40,17 +40,17 @@ Leaving filesystem unchanged.
 
 
 def test_that_vfat_was_in_use_says_nothing_but_anything_else_does() -> None:
-    assert check(FsckResult(1, NOT_UNMOUNTED)) is None
+    assert check(FsckResult(1, NOT_UNMOUNTED)).verdict is Verdict.HOLDS
     lost = check(FsckResult(1, NOT_UNMOUNTED.replace("Leaving", "Reclaimed 2 unused clusters (8192 bytes).\nLeaving")))
-    assert lost is not None
+    assert lost.verdict is Verdict.VIOLATED
     assert "Reclaimed 2 unused clusters" in lost.message
-    assert check(FsckResult(1, "")) is not None
-    assert check(FsckResult(1, " \n\n")) is not None
+    assert check(FsckResult(1, "")).verdict is Verdict.VIOLATED
+    assert check(FsckResult(1, " \n\n")).verdict is Verdict.VIOLATED
 
 
 def test_long_output_is_shortened() -> None:
     finding = check(FsckResult(4, "x" * 1000))
-    assert finding == Objection("fsck", f"fsck exits with status 4: {'x' * 300}…")
+    assert finding == violated(f"fsck exits with status 4: {'x' * 300}…")
 
 
 @pytest.mark.parametrize(

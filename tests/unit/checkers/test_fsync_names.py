@@ -22,8 +22,8 @@ def objection(checker: Checker, operations: str, found: Found, is_last_running: 
     count = len(workload.operations)
     history = History(workload, count, count - 1 if is_last_running else count)
     entries = [replace(history.trees[number][name], path=path) for path, (number, name) in found.items()]
-    objected = checker.check(history, Observation(0, Tree([ROOT, *entries])))
-    return objected.message if objected else ""
+    objected = checker.examine(history, Observation(0, Tree([ROOT, *entries])))
+    return objected.message
 
 
 NEW_FILE = "creat a; write a 0 4096; fsync a; creat b; write b 0 100; rename b a; fsync a"
@@ -101,7 +101,7 @@ def test_fsync_names_is_tested_by_a_later_fsync_alone() -> None:
     """Documents promise the name to the file that the first fsync is of. The second one asks for another file."""
     workload = parse_workload(IN_SETUP.replace("; ", "\n"), "case")
     seen = Observation(0, Tree([ROOT]))
-    assert [FsyncNames().is_relevant(History(workload, 8, returned), seen) for returned in (7, 8)] == [False, True]
+    assert [FsyncNames().examine(History(workload, 8, returned), seen).relevant for returned in (7, 8)] == [False, True]
 
 
 MOVED_BEFORE = "mkdir D; creat D/x; ---; rename D E; creat E/b; append E/b 4096; fsync E/b; commit"

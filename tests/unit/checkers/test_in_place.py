@@ -3,7 +3,7 @@
 import pytest
 
 from postcrash.checkers.in_place import InPlace
-from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
 
 ROOT = Entry(".", "dir", inode=1)
 OLD = "creat a; write a 0 4096; ---; open a; "
@@ -18,9 +18,9 @@ def found(operations: str, size: int | None, *, returned: int | None = None) -> 
     history = History(workload, started, started if returned is None else returned)
     entries = [ROOT] if size is None else [ROOT, Entry("a", "file", inode=2, size=size, segments=segments(size))]
     observation = Observation(0, Tree(entries))
-    objection = InPlace().check(history, observation)
-    assert not objection or InPlace().is_relevant(history, observation)
-    return objection.message if objection else ""
+    opinion = InPlace().examine(history, observation)
+    assert opinion.relevant or not opinion.message
+    return opinion.message
 
 
 def segments(size: int) -> tuple[Segment, ...]:
@@ -77,4 +77,4 @@ def test_a_commit_that_is_running_has_filled_nothing_yet() -> None:
 def test_a_file_that_could_not_be_read_is_for_other_checkers() -> None:
     workload = parse_workload(f"{REPLACED}; commit".replace("; ", "\n"), "case")
     unread = Observation(0, Tree([ROOT, Entry("a", "file", inode=2, error=117)]))
-    assert InPlace().check(History(workload, 7, 7), unread) is None
+    assert InPlace().examine(History(workload, 7, 7), unread).verdict is Verdict.HOLDS

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-from postcrash.checkers.inode_history import Lives, lives
+from postcrash.checkers.inode_history import InodeHistory, inode_history
 from postcrash.checkers.links import Link, links
 from postcrash.model import Workload, parse_workload
 from postcrash.model.simulate import ROOT_INODE
@@ -14,8 +14,8 @@ def workload_of(operations: str) -> Workload:
     return parse_workload(operations.replace("; ", "\n"), "case")
 
 
-def known(operations: str) -> Lives:
-    return Lives(workload_of(operations))
+def known(operations: str) -> InodeHistory:
+    return InodeHistory(workload_of(operations))
 
 
 def at(name: str, directory: int = ROOT_INODE) -> Link:
@@ -193,5 +193,5 @@ def test_entries_are_what_every_tree_says() -> None:
 
 
 def test_the_lives_of_a_workload_are_computed_once() -> None:
-    assert lives(workload_of(BACK)) is lives(workload_of(BACK))
-    assert lives(workload_of(BACK)) is not lives(workload_of(LONG))
+    assert inode_history(workload_of(BACK)) is inode_history(workload_of(BACK))
+    assert inode_history(workload_of(BACK)) is not inode_history(workload_of(LONG))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.checkers.inode_identity import foreign, never
+from postcrash.checkers.inode_identity import foreign_range, mismatch
 from postcrash.checkers.inodes import Past
 from postcrash.model import Entry, Segment
 
@@ -35,12 +35,12 @@ PAST = Past(
 )
 def test_what_an_inode_never_was(entry: Entry, said: str) -> None:
     """Attributes that are not the user's come from elsewhere, such as those of SELinux."""
-    assert never(PAST, entry) == said
+    assert mismatch(PAST, entry) == said
 
 
 def test_an_entry_that_could_not_be_read_may_be_any_inode() -> None:
-    assert never(PAST, Entry("a", "dir", size=101, error=5)) == ""
-    assert foreign(PAST, Entry("a", "file", size=10, segments=(Segment(0, 10, "stale"),), error=5)) is None
+    assert mismatch(PAST, Entry("a", "dir", size=101, error=5)) == ""
+    assert foreign_range(PAST, Entry("a", "file", size=10, segments=(Segment(0, 10, "stale"),), error=5)) is None
 
 
 def file(*runs: tuple[int, str]) -> Entry:
@@ -71,8 +71,8 @@ def file(*runs: tuple[int, str]) -> Entry:
 )
 def test_the_first_stretch_of_bytes_that_were_never_there(entry: Entry, expected: tuple[int, int] | None) -> None:
     """A stretch lies between places where the inode's own bytes change. It is foreign if any of its bytes is."""
-    assert foreign(PAST, entry) == expected
+    assert foreign_range(PAST, entry) == expected
 
 
 def test_only_a_file_has_foreign_bytes() -> None:
-    assert foreign(PAST, replace(file((20, "stale")), type="symlink")) is None
+    assert foreign_range(PAST, replace(file((20, "stale")), type="symlink")) is None

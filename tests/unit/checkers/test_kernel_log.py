@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.kernel_log import ALLOWED, KernelLog
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model.judge import CannotTellError
 
 HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
 TREE = Tree([Entry(".", "dir")])
@@ -37,8 +37,8 @@ NORMAL = [
 
 
 def found(*lines: str, whole: bool = True) -> str | None:
-    finding = KernelLog().check(HISTORY, Observation(0, TREE, lines, klog_whole=whole))
-    return finding.message if finding else None
+    finding = KernelLog().examine(HISTORY, Observation(0, TREE, lines, klog_whole=whole))
+    return finding.message or None
 
 
 def test_silence_is_fine() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postcrash.checkers import CHECKERS, PRACTICE, Checker
-from postcrash.model import Entry, History, Observation, Tree, Workload, parse_workload
+from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload, parse_workload
 from postcrash.model.observation import FsckResult, Usage
 from postcrash.model.tree import ROOT_PATH
 
@@ -103,7 +103,7 @@ def test_a_judge_is_not_silent_because_of_what_comes_later(
         history = History(parse_workload(text.replace("; ", "\n"), "w"), count, count)
         last = history.trees[count]
         entries = [_renamed(last[name], path) for path, name in {ROOT_PATH: ROOT_PATH, **names}.items()]
-        assert asked.check(history, observed(Tree(entries)))
+        assert asked.examine(history, observed(Tree(entries))).verdict is Verdict.VIOLATED
 
 
 def _renamed(entry: Entry, path: str) -> Entry:

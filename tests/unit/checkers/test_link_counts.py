@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model.judge import CannotTellError
 from postcrash.model.tree import EntryType
 
 HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
@@ -34,11 +34,11 @@ def test_litmus(entries: str, message: str) -> None:
         path, inode, links = text.split(":")
         kind: EntryType = "dir" if path.endswith("/") else "file"
         tree.append(Entry(path.rstrip("/"), kind, inode=int(inode), nlink=int(links)))
-    finding = LinkCounts().check(HISTORY, Observation(0, Tree(tree)))
-    assert (finding.message if finding else "") == message
+    finding = LinkCounts().examine(HISTORY, Observation(0, Tree(tree)))
+    assert finding.message == message
 
 
 def test_a_tree_that_was_read_in_part_is_not_judged() -> None:
     tree = Tree([Entry(".", "dir", nlink=2), Entry("a", "file", inode=2, nlink=2), Entry("b", "file", error=5)])
     with pytest.raises(CannotTellError, match=r"b cannot be read \(errno 5\)"):
-        LinkCounts().check(HISTORY, Observation(0, tree))
+        LinkCounts().examine(HISTORY, Observation(0, tree))

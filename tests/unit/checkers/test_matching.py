@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from postcrash.checkers.matching import identity, told_as_another, unmatched
+from postcrash.checkers.matching import identity, mistaken_for_another, unmatched
 from postcrash.model import Entry, Tree
 
 
@@ -68,5 +68,5 @@ def test_contents_are_looked_at_only_where_the_answer_matters() -> None:
 
 
 def test_a_message_names_every_path_that_is_taken() -> None:
-    assert told_as_another(["a"]) == "; if a is it, something else that must be there is missing"
-    assert told_as_another(["a", "D/b"]) == "; if a or D/b is it, something else that must be there is missing"
+    assert mistaken_for_another(["a"]) == "; if a is it, something else that must be there is missing"
+    assert mistaken_for_another(["a", "D/b"]) == "; if a or D/b is it, something else that must be there is missing"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError, Objection
 from postcrash.checkers.mounts import Mounts
-from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
+from postcrash.model.judge import CannotTellError, violated
 
 HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
 ROOT = Entry(".", "dir")
@@ -12,12 +12,12 @@ ROOT = Entry(".", "dir")
 
 def test_what_mounts_and_can_be_read_is_fine() -> None:
     stale = Entry("a", "file", size=10, segments=(Segment(0, 10, "stale"),))
-    assert Mounts().check(HISTORY, Observation(0, Tree([ROOT, stale]))) is None
+    assert Mounts().examine(HISTORY, Observation(0, Tree([ROOT, stale]))).verdict is Verdict.HOLDS
 
 
 def test_a_tree_that_nobody_looked_at_is_not_in_order() -> None:
     with pytest.raises(CannotTellError, match="not looked at"):
-        Mounts().check(HISTORY, Observation(0, Tree()))
+        Mounts().examine(HISTORY, Observation(0, Tree()))
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_a_tree_that_nobody_looked_at_is_not_in_order() -> None:
     ],
 )
 def test_what_fails_is_found(observation: Observation, message: str, path: str) -> None:
-    assert Mounts().check(HISTORY, observation) == Objection("mounts", message, path)
+    assert Mounts().examine(HISTORY, observation) == violated(message, path)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.checkers.checker import Objection
 from postcrash.checkers.never_written import NeverWritten
-from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_workload
+from postcrash.model.judge import violated
 
 # workload, names after the crash, the name that nothing made
 ROWS = [
@@ -36,21 +36,23 @@ def tree_of(names: str) -> Tree:
 def test_litmus(operations: str, names: str, path: str | None) -> None:
     workload = parse_workload(operations.replace("; ", "\n"), "litmus")
     count = len(workload.operations)
-    finding = NeverWritten().check(History(workload, count, count), Observation(0, tree_of(names)))
-    expected = path and Objection("never-written", f"{path} is there, but no operation made it", path)
-    assert finding == expected
+    finding = NeverWritten().examine(History(workload, count, count), Observation(0, tree_of(names)))
+    if path:
+        assert finding == violated(f"{path} is there, but no operation made it", path)
+    else:
+        assert finding.verdict is Verdict.HOLDS
 
 
 def test_an_operation_that_had_not_started_made_nothing() -> None:
     workload = parse_workload("creat a\ncreat b", "litmus")
     observation = Observation(0, tree_of("a b"))
-    assert NeverWritten().check(History(workload, 1, 1), observation) is not None
-    assert NeverWritten().check(History(workload, 2, 1), observation) is None
+    assert NeverWritten().examine(History(workload, 1, 1), observation).verdict is Verdict.VIOLATED
+    assert NeverWritten().examine(History(workload, 2, 1), observation).verdict is Verdict.HOLDS
 
 
 def test_a_failed_mount_shows_no_names() -> None:
     workload = parse_workload("creat a", "litmus")
-    assert NeverWritten().check(History(workload, 1, 1), Observation(5, Tree())) is None
+    assert NeverWritten().check(History(workload, 1, 1), Observation(5, Tree())).verdict is Verdict.UNDECIDED
 
 
 USER_K = (("user.k", "76"),)
@@ -176,19 +178,22 @@ PASTS = [
 def test_what_is_behind_a_name(operations: str, entry: Entry, message: str | None) -> None:
     workload = parse_workload(operations.replace("; ", "\n"), "litmus")
     count = len(workload.operations)
-    finding = NeverWritten().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), entry])))
-    assert finding == (message and Objection("never-written", message, entry.path))
+    finding = NeverWritten().examine(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), entry])))
+    if message:
+        assert finding == violated(message, entry.path)
+    else:
+        assert finding.verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("returned", [2, 3])
 def test_before_recording_begins_nothing_is_gone_for_good(returned: int) -> None:
     workload = parse_workload("creat b\nunlink b\nmkdir b\n---\nsync\n", "litmus")
-    finding = NeverWritten().check(History(workload, 3, returned), Observation(0, tree_of("b")))
-    assert (finding is not None) == (returned == 3)
+    finding = NeverWritten().examine(History(workload, 3, returned), Observation(0, tree_of("b")))
+    assert (finding.verdict is Verdict.VIOLATED) == (returned == 3)
 
 
 def test_a_sync_that_has_not_returned_took_no_name_away_for_good() -> None:
     workload = parse_workload("creat b\nunlink b\nsync\nmkdir b\n", "litmus")
     for started, returned, expected in ((3, 2, False), (4, 3, True), (4, 4, True)):
-        finding = NeverWritten().check(History(workload, started, returned), Observation(0, tree_of("b")))
-        assert (finding is not None) == expected
+        finding = NeverWritten().examine(History(workload, started, returned), Observation(0, tree_of("b")))
+        assert (finding.verdict is Verdict.VIOLATED) == expected

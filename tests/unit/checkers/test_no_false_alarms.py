@@ -20,7 +20,7 @@ from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.links import Link, link_of
 from postcrash.checkers.never_written import NeverWritten
-from postcrash.model import History, Observation, Operation, Segment, SimulationError, Tree, Workload, simulate
+from postcrash.model import History, Observation, Operation, Segment, SimulationError, Tree, Verdict, Workload, simulate
 from postcrash.model.segments import clipped
 
 pytestmark = pytest.mark.slow
@@ -230,7 +230,7 @@ def may_be_lost(data: st.DataObject, workload: Workload) -> None:
             remains.apply(index, data.draw(st.sampled_from([None, 1, 4096])))
     observation = Observation(0, Tree(remains.tree.values()))
     for checker in (Durability(), NeverWritten(), ForeignBytes()):
-        assert checker.check(history, observation) is None
+        assert checker.examine(history, observation).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("returned", range(3, 6))
@@ -315,11 +315,15 @@ class Spoiling:
                     yield tree.changed({path: entry})
 
 
+def durability_of(history: History, tree: Tree) -> Verdict:
+    return Durability().examine(history, Observation(0, Tree(tree.values()))).verdict
+
+
 def test_what_was_promised_must_not_be_lost(pytestconfig: pytest.Config) -> None:
     """The reverse of the test above: a legal tree, broken in one place, is found under all later operations."""
     broken: Counter[str] = Counter()
 
-    @settings(max_examples=500 if pytestconfig.option.full else 150, derandomize=True)
+    @settings(max_examples=1000 if pytestconfig.option.full else 400, derandomize=True)
     @given(data=st.data(), workload=workloads())
     def spoil(data: st.DataObject, workload: Workload) -> None:
         first, count = len(workload.setup), len(workload.operations)
@@ -329,10 +333,10 @@ def test_what_was_promised_must_not_be_lost(pytestconfig: pytest.Config) -> None
         since = max([first, *(number for number, operation in done if operation.word == "sync")])
         latest = max([first, *(number for number, operation in done if operation.form.persistence)])
         spoiling, tree = Spoiling(history, since), data.draw(st.sampled_from(history.possible_trees(latest)), "tree")
-        assert Durability().check(history, Observation(0, Tree(tree.values()))) is None
+        assert durability_of(history, tree) is Verdict.HOLDS
         for kind in (spoiling.without, spoiling.spoilt, spoiling.with_removed):
             for worse in kind(tree):
-                assert Durability().check(history, Observation(0, Tree(worse.values()))), (kind.__name__, worse)
+                assert durability_of(history, worse) is Verdict.VIOLATED, (kind.__name__, worse)
                 broken[kind.__name__] += 1
 
     spoil()

@@ -20,9 +20,9 @@ def found(operations: str, *segments: Segment, path: str = "a", error: int = 0) 
     size = segments[-1].end if segments else 0
     file = Entry(path, "file", inode=2, size=size, segments=segments, error=error)
     history, observation = History(workload, started, started - 1), Observation(0, Tree([ROOT, file]))
-    objection = NullFiles().check(history, observation)
-    assert not objection or NullFiles().is_relevant(history, observation)
-    return objection.message if objection else ""
+    opinion = NullFiles().examine(history, observation)
+    assert opinion.relevant or not opinion.message
+    return opinion.message
 
 
 def test_a_size_without_any_of_the_data_is_a_null_file() -> None:
@@ -91,7 +91,7 @@ def test_the_question_is_put_only_where_a_file_has_a_size_that_comes_with_data()
     def relevant(operations: str, size: int) -> bool:
         workload = parse_workload(operations.replace("; ", "\n"), "case")
         count, file = len(workload.operations), Entry("a", "file", inode=2, size=size, segments=zeros(size))
-        return NullFiles().is_relevant(History(workload, count, count), Observation(0, Tree([ROOT, file])))
+        return NullFiles().examine(History(workload, count, count), Observation(0, Tree([ROOT, file]))).relevant
 
     assert relevant(WRITTEN, 4096)
     assert not relevant(WRITTEN, 0)

@@ -8,9 +8,9 @@ import pytest
 
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
-from postcrash.checkers.inode_history import lives
+from postcrash.checkers.inode_history import inode_history
 from postcrash.checkers.never_written import NeverWritten
-from postcrash.model import History, Observation, Tree, Workload
+from postcrash.model import History, Observation, Tree, Verdict, Workload
 from postcrash.workloads import GRAMMARS
 from postcrash.workloads.random import Pool
 
@@ -98,7 +98,7 @@ def outcomes(random: Random, history: History) -> Iterator[Tree]:
     done = enumerate(history.workload.operations[: history.returned], 1)
     first = len(history.workload.setup)
     since = max([first, *(number for number, operation in done if operation.form.persistence and number > first)])
-    known = lives(history.workload)
+    known = inode_history(history.workload)
     for tree in history.possible_trees(since):
         states = {
             inode: random.choice(known.states(inode, since, history.started))
@@ -115,4 +115,8 @@ def test_each_inode_may_be_of_another_time(workload: Workload) -> None:
         history = History(workload, min(returned + random.randrange(2), count), returned)
         for tree in outcomes(random, history):
             for checker in (Durability(), ForeignBytes(), NeverWritten()):
-                assert checker.check(history, Observation(0, tree)) is None, (workload.to_text(), history, tree)
+                assert checker.examine(history, Observation(0, tree)).verdict is Verdict.HOLDS, (
+                    workload.to_text(),
+                    history,
+                    tree,
+                )

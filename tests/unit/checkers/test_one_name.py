@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.one_name import OneName
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model.judge import CannotTellError
 
 from .test_fsync_names import ROOT, Found, objection
 
@@ -82,8 +82,8 @@ def test_names_that_something_had_at_once_may_both_be_there(operations: str, nam
     file = next(entry for path, entry in sorted(tree.items()) if entry.type == "file")
     entries = [Entry(path, "dir", inode=9) if path == "D" else replace(file, path=path) for path in paths]
     history = History(parse_workload(operations.replace("; ", "\n"), "case"), count, count)
-    objected = OneName().check(history, Observation(0, Tree([ROOT, *entries])))
-    assert objected is None or "the same file is" not in objected.message
+    objected = OneName().examine(history, Observation(0, Tree([ROOT, *entries])))
+    assert "the same file is" not in objected.message
 
 
 EXCHANGED = "---; creat a; append a 4096; fsync a; creat b; append b 8192; fsync b; exchange a b; commit"
@@ -144,7 +144,7 @@ def test_another_file_beside_what_cannot_be_read_is_undecided() -> None:
     history = History(workload, 7, 7)
     found = [ROOT, history.trees[7]["a"], Entry("c", "file", error=5)]
     with pytest.raises(CannotTellError, match="c cannot be read"):
-        OneName().check(history, Observation(0, Tree(found)))
+        OneName().examine(history, Observation(0, Tree(found)))
 
 
 MADE_ANEW = "creat a; ---; rename a b; creat a; fsync a"

@@ -3,10 +3,10 @@
 import pytest
 
 from postcrash.checkers import Checker
-from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.fsync_names import FsyncNames
 from postcrash.checkers.one_name import OneName
-from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
+from postcrash.model.judge import CannotTellError
 from postcrash.model.tree import EntryType
 
 ROOT = Entry(".", "dir", inode=1)
@@ -25,8 +25,8 @@ def tree(names: str) -> Tree:
 def message(checker: Checker, operations: str, instant: tuple[int, int], names: str) -> str:
     """The checker's message on a tree with these names, after a crash at that instant. Empty if there is none."""
     workload = parse_workload(operations.replace("; ", "\n"), "case")
-    finding = checker.check(History(workload, *instant), Observation(0, tree(names)))
-    return finding.message if finding else ""
+    finding = checker.examine(History(workload, *instant), Observation(0, tree(names)))
+    return finding.message
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def holding(operations: str, started: int, sizes: dict[str, int]) -> str:
     for number, (path, size) in enumerate(sizes.items(), 2):
         segments = (Segment(0, size, f"write:{tags[size]}"),) if size else ()
         entries.append(Entry(path, "file", inode=number, size=size, segments=segments))
-    found = FsyncNames().check(History(workload, started, started), Observation(0, Tree([ROOT, *entries])))
-    return found.message if found else ""
+    found = FsyncNames().examine(History(workload, started, started), Observation(0, Tree([ROOT, *entries])))
+    return found.message
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_file_that_breaks_a_documented_promise_is_for_durability() -> None:
 def test_unreadable_entries_are_not_one_file() -> None:
     unread = Tree([ROOT, *(Entry(path, "file", error=117) for path in "ab")])
     workload = parse_workload("creat a\ncreat b\nrename a b", "case")
-    assert OneName().check(History(workload, 3, 3), Observation(0, unread)) is None
+    assert OneName().examine(History(workload, 3, 3), Observation(0, unread)).verdict is Verdict.HOLDS
 
 
 def test_what_a_document_promises_is_for_durability() -> None:
@@ -145,7 +145,7 @@ def test_what_a_document_promises_is_for_durability() -> None:
 def test_fsync_names_is_tested_where_a_file_was_fsynced() -> None:
     workload = parse_workload("creat a\nfsync a", "case")
     seen = Observation(0, tree(""))
-    assert [FsyncNames().is_relevant(History(workload, 2, returned), seen) for returned in (1, 2)] == [False, True]
+    assert [FsyncNames().examine(History(workload, 2, returned), seen).relevant for returned in (1, 2)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -233,13 +233,13 @@ def test_a_name_that_nobody_could_look_for_is_not_lost() -> None:
     workload = parse_workload("mkdir D\ncreat D/a\n---\nrename D/a D/b", "case")
     unread = Observation(0, Tree([ROOT, Entry("D", "dir", inode=2, error=5)]))
     with pytest.raises(CannotTellError, match="D cannot be read"):
-        OneName().check(History(workload, 3, 3), unread)
+        OneName().examine(History(workload, 3, 3), unread)
 
 
 def test_one_name_is_tested_where_what_was_renamed_is_there() -> None:
     workload = parse_workload("creat a\nrename a b", "case")
     asked = [(started, names) for started in (1, 2) for names in ("", "a=2", "b=2")]
     found = [
-        OneName().is_relevant(History(workload, started, started), Observation(0, tree(n))) for started, n in asked
+        OneName().examine(History(workload, started, started), Observation(0, tree(n))).relevant for started, n in asked
     ]
     assert found == [False, False, False, False, True, True]

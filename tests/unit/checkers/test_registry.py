@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from postcrash.checkers import CHECKERS, PRACTICE, Checker, UnknownCheckerError, checker_named
-from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage
+from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage, Verdict
 from postcrash.properties import HOTDEP13
-from postcrash.properties.conformance import crash_free
 from postcrash.properties.family import family
+
+from ..properties.conformance import crash_free
 
 EVERY = (*CHECKERS, *PRACTICE)
 ALL = pytest.mark.parametrize("checker", EVERY, ids=lambda checker: checker.name)
@@ -41,11 +42,9 @@ CANARIES = {
 def test_each_checker_finds_its_canary_and_no_other(checker: Checker) -> None:
     assert checker.statement
     for name, observation in CANARIES.items():
-        finding = checker.check(History(WORKLOAD, 4, 3), observation)
-        assert (finding is not None) == (name == checker.name), finding
-        if finding is not None:
-            assert finding.checker == checker.name
-            assert finding.message
+        opinion = checker.check(History(WORKLOAD, 4, 3), observation)
+        assert (opinion.verdict is Verdict.VIOLATED) == (name == checker.name), opinion
+        assert opinion.message or opinion.verdict is Verdict.HOLDS
 
 
 @ALL
@@ -53,7 +52,7 @@ def test_without_a_crash_nothing_is_found(checker: Checker) -> None:
     for checked in HOTDEP13:
         for workload in checked.workloads():
             for history, tree in crash_free(workload.with_tail()):
-                assert checker.check(history, Observation(0, tree, **FINE)) is None
+                assert checker.examine(history, Observation(0, tree, **FINE)).verdict is Verdict.HOLDS
 
 
 def test_checkers_are_found_by_name() -> None:

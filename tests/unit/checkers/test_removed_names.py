@@ -3,7 +3,7 @@
 import pytest
 
 from postcrash.checkers.removed_names import RemovedNames
-from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_workload
 
 from .test_fsync_names import ROOT, Found, objection
 
@@ -162,15 +162,15 @@ def test_what_cannot_be_read_is_left_to_mounts() -> None:
     history = History(workload, 4, 4)
     for error, objected in ((0, True), (5, False)):
         found = Tree([ROOT, history.trees[4]["a"], Entry("b", "file", error=error)])
-        assert (RemovedNames().check(history, Observation(0, found)) is not None) == objected
+        assert (RemovedNames().examine(history, Observation(0, found)).verdict is Verdict.VIOLATED) == objected
 
 
 def test_what_was_not_started_took_nothing_away() -> None:
     workload = parse_workload(LINKED.replace("; ", "\n") + "\nlink a b\nunlink b\n", "case")
     history = History(workload, 5, 5)
     found = Tree([ROOT, *(history.trees[3][name] for name in "ab")])
-    objected = RemovedNames().check(history, Observation(0, found))
-    assert objected is not None
+    objected = RemovedNames().examine(history, Observation(0, found))
+    assert objected.verdict is Verdict.VIOLATED
     assert "after unlink b (operation 4)" in objected.message
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.shifts import displaced
-from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
 from postcrash.properties.family import family
 
 BLOCK = 4096
@@ -66,7 +66,7 @@ def test_foreign_bytes_knows_them() -> None:
         count = len(workload.operations)
         segments = (Segment(0, 4096, "write:0"), Segment(4096, 4608, "write:1+4096"), Segment(4608, 8192, "write:0"))
         tree = Tree([Entry(".", "dir"), Entry("a", "file", nlink=1, size=8192, segments=segments)])
-        return ForeignBytes().check(History(workload, count, count), Observation(0, tree)) is not None
+        return ForeignBytes().examine(History(workload, count, count), Observation(0, tree)).verdict is Verdict.VIOLATED
 
     assert not objection("fallocate a collapse-range 0 4096; write a 0 512")
     assert objection("write a 0 512; fallocate a punch-hole 4096 4096")

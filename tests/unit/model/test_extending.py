@@ -15,13 +15,13 @@ import pydantic
 import pytest
 
 from postcrash.checkers import Checker
-from postcrash.harness.examination.judges import CheckerJudge, PropertyJudge
 from postcrash.harness.examination.recording import Job, Recorder
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_workload
 from postcrash.properties import Property
-from postcrash.properties.conformance import check_property
 from postcrash.targets import Mount, Rule, load_target
+
+from ..properties.conformance import check_property
 
 pytestmark = pytest.mark.slow
 
@@ -129,7 +129,7 @@ def test_the_property_judges() -> None:
     check_property(prop)
     (workload,) = prop.workloads()
     done = History(workload, len(workload.operations), len(workload.operations))
-    judged = PropertyJudge(prop).opinion(done, Observation(0, Tree([ROOT])))
+    judged = prop.check(done, Observation(0, Tree([ROOT])))
     assert (judged.verdict, judged.relevant) == (Verdict.VIOLATED, True)
 
 
@@ -138,9 +138,9 @@ def test_the_checker_judges() -> None:
     prop: Property = defined("a property", "LINK_THEN_UNLINK")
     history = History(prop.workloads()[0], 0, 0)
     socket = Observation(0, Tree([ROOT, Entry("s", "socket", nlink=1, inode=2)]))
-    assert CheckerJudge(checker).opinion(history, socket).verdict is Verdict.VIOLATED
-    assert CheckerJudge(checker).opinion(history, Observation(0, Tree([ROOT]))).verdict is Verdict.HOLDS
-    assert CheckerJudge(checker).opinion(history, Observation(0, Tree())).verdict is Verdict.UNDECIDED
+    assert checker.check(history, socket).verdict is Verdict.VIOLATED
+    assert checker.check(history, Observation(0, Tree([ROOT]))).verdict is Verdict.HOLDS
+    assert checker.check(history, Observation(0, Tree())).verdict is Verdict.UNDECIDED
 
 
 def test_the_rule_is_one() -> None:
@@ -172,7 +172,7 @@ def test_the_operation_is_one(tmp_path: Path) -> None:
 
 
 USE_OF_THE_OPERATION = """
-from postcrash.model import History, parse_workload, simulate
+from postcrash.model import History, Observation, Verdict, parse_workload, simulate
 from postcrash.properties import PROPERTIES
 from postcrash.reports.script.shell_operations import commands
 
@@ -180,7 +180,7 @@ workload = parse_workload("creat a\\n---\\nrename-new a b\\ncreat c", "w")
 before, _, after = simulate(workload)[1:]
 without = after.changed({"b": None, "a": before["a"]})
 (ordered,) = (each for each in PROPERTIES if each.name == "P1")
-print(ordered.judge(History(workload, 3, 3), without).holds)
+print(ordered.check(History(workload, 3, 3), Observation(0, without)).verdict is Verdict.HOLDS)
 print(commands(workload.ops[0], before, "ext4"))
 """
 

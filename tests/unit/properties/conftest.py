@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.model import Entry, History, Segment, Tree
-from postcrash.properties import Judgement, Property
+from postcrash.model import Entry, History, Observation, Segment, Tree
+from postcrash.model.judge import Opinion
+from postcrash.properties import Property
 from postcrash.properties.family import family
 
-Judge = Callable[[Property, str, str, str], Judgement]
+Judge = Callable[[Property, str, str, str], Opinion]
 
 
 def tree_of(text: str) -> Tree:
@@ -52,9 +53,9 @@ def source_of(short: str) -> str:
 def judge() -> Judge:
     """Judge `tree` after a crash when all operations of `set-up --- operations` had returned."""
 
-    def judged(checked: Property, setup: str, operations: str, tree: str) -> Judgement:
+    def judged(checked: Property, setup: str, operations: str, tree: str) -> Opinion:
         (workload,) = family(("litmus", setup, operations))
         count = len(workload.operations)
-        return checked.judge(History(workload, count, count), tree_of(tree))
+        return checked.examine(History(workload, count, count), Observation(0, tree_of(tree)))
 
     return judged

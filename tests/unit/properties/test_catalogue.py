@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.model import Entry, History, Tree
+from postcrash.model import Entry, History, Observation, Tree, Verdict
 from postcrash.model.choices import UndecidedBytes, every_answer
+from postcrash.model.judge import UNTESTED, Opinion
 from postcrash.model.segments import Segment
-from postcrash.properties import Judgement, Property, property_named
+from postcrash.properties import Property, property_named
 from postcrash.properties.family import family
 
 BLOCK = "creat a; append a 4096"
@@ -211,7 +212,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("name", "setup", "operations", "tree", "holds", "relevant"), ROWS)
 def test_litmus(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     name: str,
     setup: str,
     operations: str,
@@ -220,15 +221,15 @@ def test_litmus(
     relevant: bool,
 ) -> None:
     judgement = judge(property_named(name), setup, operations, tree)
-    assert (judgement.holds, judgement.relevant) == (holds, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (holds, relevant), judgement.message
 
 
 def test_nothing_is_promised_of_what_has_not_returned() -> None:
     (workload,) = family(("litmus", BLOCK, "write a 0 4096; fsync a"))
     (old, new) = (History(workload, 4, 3), History(workload, 4, 4))
     tree = new.trees[2]
-    assert property_named("D-fsync-data").judge(old, tree) == Judgement(True, False, "")
-    assert not property_named("D-fsync-data").judge(new, tree).holds
+    assert property_named("D-fsync-data").examine(old, Observation(0, tree)) == UNTESTED
+    assert property_named("D-fsync-data").examine(new, Observation(0, tree)).verdict is Verdict.VIOLATED
 
 
 def test_a_choice_of_contents_is_asked_for_every_answer() -> None:
@@ -242,14 +243,14 @@ def test_a_choice_of_contents_is_asked_for_every_answer() -> None:
     tree = Tree([Entry(".", "dir"), Entry("a", "file", nlink=1, size=8192, choices=choices)])
     checked = property_named("O-blocks")
     answers = [
-        (judgement.holds, versions)
-        for judgement, versions in every_answer(lambda: checked.judge(History(workload, 3, 3), tree))
+        (judgement.verdict is Verdict.HOLDS, versions)
+        for judgement, versions in every_answer(lambda: checked.examine(History(workload, 3, 3), Observation(0, tree)))
     ]
     assert sorted(versions[0] == versions[1] for _, versions in answers) == [False, False, True, True]
     assert all(holds == (versions[0] == versions[1]) for holds, versions in answers)
 
 
-def test_messages_name_operations_and_what_was_found(judge: Callable[[Property, str, str, str], Judgement]) -> None:
+def test_messages_name_operations_and_what_was_found(judge: Callable[[Property, str, str, str], Opinion]) -> None:
     assert judge(property_named("O-blocks"), LONG, "write a 0 8192", "a=w0:4096+w1:4096").message == (
         "write a 0 8192 (operation 3) is there in part: a is 8192 bytes long; of its bytes, "
         "0 to 4096 are those of append a 8192, 4096 to 8192 are those of write a 0 8192"

@@ -4,34 +4,36 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.model import History, Tree, Workload, simulate
-from postcrash.properties import Judgement
-from postcrash.properties.conformance import check_property, crash_free, spoilt
+from postcrash.model import History, Observation, Workload, simulate
+from postcrash.model.judge import UNTESTED, Opinion, holds, violated
 from postcrash.properties.family import family
+from postcrash.properties.property import Property
+
+from .conformance import check_property, crash_free, spoilt
 
 
-class Fake:
+class Fake(Property):
     """A property that gives the answer that it was told to give."""
 
     name, title, statement, source, exclusions = "fake", "title", "statement", "source", ()
 
-    def __init__(self, *answers: Judgement) -> None:
+    def __init__(self, *answers: Opinion) -> None:
         self.answers = answers
         self.family = family(("one", "", "creat a"))
 
     def workloads(self) -> tuple[Workload, ...]:
         return self.family
 
-    def judge(self, history: History, tree: Tree) -> Judgement:
-        return self.answers["a" not in tree]
+    def examine(self, history: History, observation: Observation) -> Opinion:
+        return self.answers["a" not in observation.tree]
 
 
-PASS = Judgement(True, True, "fine")
-VACUOUS = Judgement(True, False, "")
-BROKEN = Judgement(False, True, "a is missing")
+PASS = holds("fine")
+VACUOUS = UNTESTED
+BROKEN = violated("a is missing")
 
 
-def sound(refusal: Judgement = BROKEN) -> Fake:
+def sound(refusal: Opinion = BROKEN) -> Fake:
     """A property that asks for `a`, which the set-up makes."""
     fake = Fake(PASS, refusal)
     fake.family = family(("one", "creat a", "creat b"))
@@ -52,7 +54,7 @@ def test_a_property_that_tells_good_from_bad_conforms() -> None:
     ],
     ids=["always passes", "never passes", "never relevant", "says nothing"],
 )
-def test_a_useless_property_is_caught(answers: tuple[Judgement, Judgement], complaint: str) -> None:
+def test_a_useless_property_is_caught(answers: tuple[Opinion, Opinion], complaint: str) -> None:
     with pytest.raises(AssertionError, match=complaint):
         check_property(Fake(*answers))
 

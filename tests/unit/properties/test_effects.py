@@ -48,7 +48,7 @@ def test_bytes_that_two_files_share_tell_nothing_under_a_name_that_both_have() -
     source = filled("a", "write:0")
     assert shown(REFLINK, 6, 5, source, Entry("b", "file"), Entry("c", "file")) == {EffectState.OLD}, "only a has them"
     assert shown(REFLINK, 6, 5, source, filled("b", "write:0"), Entry("c", "file")) == {EffectState.NEW}
-    assert shown(REFLINK, 6, 5, source, Entry("c", "file")) == {EffectState.UNTOLD}, "a may be the file that became b"
+    assert shown(REFLINK, 6, 5, source, Entry("c", "file")) == {EffectState.UNKNOWN}, "a may be the file that became b"
 
 
 EMPTIED = "creat a\nappend a 4096\ncreat b\nappend b 4096\n---\ntruncate a 0\nsync\nappend a 10\nexchange a b\n"
@@ -56,7 +56,7 @@ EMPTIED = "creat a\nappend a 4096\ncreat b\nappend b 4096\n---\ntruncate a 0\nsy
 
 def test_a_file_that_was_emptied_is_not_taken_for_the_other_one() -> None:
     other, emptied = filled("b", "write:1"), Entry("a", "file")
-    assert shown(EMPTIED, 8, 7, emptied, other) == {EffectState.UNTOLD, EffectState.OLD}, (
+    assert shown(EMPTIED, 8, 7, emptied, other) == {EffectState.UNKNOWN, EffectState.OLD}, (
         "not exchanged, or the data lost"
     )
     assert shown(EMPTIED, 8, 7, filled("a", "write:1"), filled("b", "write:2", 10)) == {EffectState.NEW}
@@ -74,7 +74,7 @@ def test_a_file_that_lost_its_bytes_to_a_later_operation_is_not_taken_for_the_ne
         "creat a\nappend a 4096\ncreat b\n---\nappend b 100\nappend a 512\nfallocate a punch-hole 0 4096\nrename b a\n"
     )
     holed, new = Entry("a", "file", size=4096, segments=(Segment(0, 4096, "zero"),)), filled("b", "write:1", 100)
-    assert shown(punched, 7, 6, holed, new) == {EffectState.UNTOLD, EffectState.OLD}
+    assert shown(punched, 7, 6, holed, new) == {EffectState.UNKNOWN, EffectState.OLD}
 
 
 THROUGH_HANDLE = "creat a\nappend a 4096\ncreat b\nappend b 512\n---\nopen a\nrename b a\nwrite @a 0 4096\n"

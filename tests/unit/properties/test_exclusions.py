@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.properties import HOTDEP13, Judgement, Property, property_named
+from postcrash.model import Verdict
+from postcrash.model.judge import Opinion
+from postcrash.properties import HOTDEP13, Property, property_named
 
 TWO = "creat a; creat b"
 OLD = "creat a; append a 100"
@@ -45,7 +47,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("name", "exclusion", "setup", "operations", "tree"), ROWS)
 def test_what_is_excluded_is_no_alarm(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     name: str,
     exclusion: str,
     setup: str,
@@ -54,7 +56,7 @@ def test_what_is_excluded_is_no_alarm(
 ) -> None:
     checked = property_named(name)
     assert sum(text.startswith(exclusion) for text in checked.exclusions) == 1
-    assert judge(checked, setup, operations, tree).holds
+    assert judge(checked, setup, operations, tree).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("checked", HOTDEP13, ids=lambda checked: checked.name)

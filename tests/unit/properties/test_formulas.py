@@ -11,12 +11,13 @@ from random import Random
 
 import pytest
 
-from postcrash.model import Entry, History, Segment, Tree, Workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, Workload
 from postcrash.model.segments import ZERO, clipped, merged
 from postcrash.properties import PROPERTIES, Property
 from postcrash.properties.family import family
-from postcrash.properties.formulas import FORMULAS
-from postcrash.properties.logic import World
+
+from .formulas import FORMULAS
+from .logic import World
 
 pytestmark = pytest.mark.slow
 
@@ -151,9 +152,10 @@ def test_the_predicate_says_what_the_formula_says(checked: Property, pytestconfi
         formula = FORMULAS[checked.name](world)
         for _ in range(trees):
             tree = random_tree(random, history)
-            judgement = checked.judge(history, tree)
-            assert world.holds(formula, tree) == judgement.holds, (workload.to_text(), history, tree, judgement)
-            answers[judgement.holds] += judgement.relevant
+            judgement = checked.examine(history, Observation(0, tree))
+            holds = judgement.verdict is Verdict.HOLDS
+            assert world.holds(formula, tree) == holds, (workload.to_text(), history, tree, judgement)
+            answers[holds] += judgement.relevant
     assert answers[True], "no tree puts the question and is fine"
     assert answers[False], "no tree breaks the property"
 
@@ -175,7 +177,10 @@ def test_both_say_the_same_of_a_replacement_that_is_there_in_part(sources: str, 
     tree = Tree([history.trees[-1]["."], replace(after, segments=found)])
     checked = next(each for each in PROPERTIES if each.name == "P5")
     world = World(history)
-    assert (checked.judge(history, tree).holds, world.holds(FORMULAS["P5"](world), tree)) == (holds, holds)
+    assert (
+        checked.examine(history, Observation(0, tree)).verdict is Verdict.HOLDS,
+        world.holds(FORMULAS["P5"](world), tree),
+    ) == (holds, holds)
 
 
 def test_every_property_has_a_formula() -> None:

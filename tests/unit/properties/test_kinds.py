@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.model import History, Tree, Workload, parse_workload
+from postcrash.model import History, Observation, Tree, Workload, parse_workload
 from postcrash.properties import PROPERTIES, Property
 
 
@@ -33,5 +33,5 @@ def test_a_workload_is_simulated_once(judged: Property, monkeypatch: pytest.Monk
     last = len(workload.operations)
     for started in (last // 2, last):
         known = History(workload, started, started)
-        judged.judge(known, known.trees[started])
+        judged.examine(known, Observation(0, known.trees[started]))
     assert count <= last

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.model import Entry, History, Tree
-from postcrash.properties import Judgement, Property
+from postcrash.model import Entry, History, Observation, Tree, Verdict
+from postcrash.model.judge import Opinion
+from postcrash.properties import Property
 from postcrash.properties.family import family
 from postcrash.properties.p1_ordered_directory_operations import OrderedDirectoryOperations
 
@@ -91,7 +92,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("setup", "operations", "tree", "holds", "relevant"), ROWS)
 def test_litmus(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     setup: str,
     operations: str,
     tree: str,
@@ -99,10 +100,10 @@ def test_litmus(
     relevant: bool,
 ) -> None:
     judgement = judge(P1, setup, operations, tree)
-    assert (judgement.holds, judgement.relevant) == (holds, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (holds, relevant), judgement.message
 
 
-def test_the_message_names_both_operations(judge: Callable[[Property, str, str, str], Judgement]) -> None:
+def test_the_message_names_both_operations(judge: Callable[[Property, str, str, str], Opinion]) -> None:
     assert judge(P1, "creat s; creat t", "unlink s; rename t u", "s u").message == (
         "rename t u (operation 4) is visible, unlink s (operation 3) before it is not"
     )
@@ -115,9 +116,9 @@ def test_the_message_names_both_operations(judge: Callable[[Property, str, str, 
 def test_operations_that_had_not_started_explain_nothing() -> None:
     (workload,) = family(("litmus", "", "creat a; creat b; unlink a"))
     tree = Tree([Entry(".", "dir"), Entry("b", "file")])
-    assert P1.judge(History(workload, 3, 3), tree).holds
-    assert not P1.judge(History(workload, 2, 2), tree).holds
-    assert P1.judge(History(workload, 0, 0), Tree([Entry(".", "dir")])).relevant is False
+    assert P1.examine(History(workload, 3, 3), Observation(0, tree)).verdict is Verdict.HOLDS
+    assert P1.examine(History(workload, 2, 2), Observation(0, tree)).verdict is Verdict.VIOLATED
+    assert P1.examine(History(workload, 0, 0), Observation(0, Tree([Entry(".", "dir")]))).relevant is False
 
 
 def test_many_operations_are_judged_quickly() -> None:
@@ -126,5 +127,8 @@ def test_many_operations_are_judged_quickly() -> None:
     count = len(workload.operations)
     names = [f"b{i}" for i in range(100)]
     whole = Tree([Entry(".", "dir"), *(Entry(name, "file") for name in names)])
-    assert P1.judge(History(workload, count, count), whole).holds
-    assert not P1.judge(History(workload, count, count), whole.changed({"b50": None})).holds
+    assert P1.examine(History(workload, count, count), Observation(0, whole)).verdict is Verdict.HOLDS
+    assert (
+        P1.examine(History(workload, count, count), Observation(0, whole.changed({"b50": None}))).verdict
+        is Verdict.VIOLATED
+    )

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.properties import Judgement, Property
+from postcrash.model import Verdict
+from postcrash.model.judge import Opinion
+from postcrash.properties import Property
 from postcrash.properties.p2_safe_appends import SafeAppends, SafeAppendsOrNulls
 
 P2, NULLS = SafeAppends(), SafeAppendsOrNulls()
@@ -67,7 +69,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("workload", "tree", "strict", "nulls", "relevant"), ROWS)
 def test_litmus(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     workload: tuple[str, str],
     tree: str,
     strict: bool,
@@ -75,12 +77,12 @@ def test_litmus(
     relevant: bool,
 ) -> None:
     judgement = judge(P2, *workload, tree)
-    assert (judgement.holds, judgement.relevant) == (strict, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (strict, relevant), judgement.message
     judgement = judge(NULLS, *workload, tree)
-    assert (judgement.holds, judgement.relevant) == (nulls, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (nulls, relevant), judgement.message
 
 
-def test_the_message_says_what_is_there(judge: Callable[[Property, str, str, str], Judgement]) -> None:
+def test_the_message_says_what_is_there(judge: Callable[[Property, str, str, str], Opinion]) -> None:
     assert judge(P2, *OLD, "a=w0:100+w1:3996+stale:1004").message == (
         "append a 5000 (operation 3) at 100: a is 5100 bytes long; "
         "of its bytes, 100 to 4096 are those of append a 5000, 4096 to 5100 are stale, from free space"

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.properties import Judgement, Property
+from postcrash.model import Verdict
+from postcrash.model.judge import Opinion
+from postcrash.properties import Property
 from postcrash.properties.p3_ordered_data_appends import OrderedDataAppends
 
 P3 = OrderedDataAppends()
@@ -55,17 +57,17 @@ ROWS = [
 
 @pytest.mark.parametrize(("workload", "tree", "holds", "relevant"), ROWS)
 def test_litmus(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     workload: tuple[str, str],
     tree: str,
     holds: bool,
     relevant: bool,
 ) -> None:
     judgement = judge(P3, *workload, tree)
-    assert (judgement.holds, judgement.relevant) == (holds, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (holds, relevant), judgement.message
 
 
-def test_the_message_names_both_appends(judge: Callable[[Property, str, str, str], Judgement]) -> None:
+def test_the_message_names_both_appends(judge: Callable[[Property, str, str, str], Opinion]) -> None:
     assert judge(P3, *NEW, "a b=w1:8192").message == (
         "append b 8192 (operation 4) is found, append a 8192 (operation 3) before it is not: a is 0 bytes long"
     )

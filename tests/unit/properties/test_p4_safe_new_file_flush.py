@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.model import Entry, History, Tree
-from postcrash.properties import Judgement, Property
+from postcrash.model import Entry, History, Observation, Tree, Verdict
+from postcrash.model.judge import UNTESTED, Opinion, violated
+from postcrash.properties import Property
 from postcrash.properties.family import family
 from postcrash.properties.p4_safe_new_file_flush import SafeNewFileFlush
 
@@ -48,7 +49,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("setup", "operations", "tree", "holds", "relevant"), ROWS)
 def test_litmus(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     setup: str,
     operations: str,
     tree: str,
@@ -56,14 +57,14 @@ def test_litmus(
     relevant: bool,
 ) -> None:
     judgement = judge(P4, setup, operations, tree)
-    assert (judgement.holds, judgement.relevant) == (holds, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (holds, relevant), judgement.message
 
 
 def test_only_a_flush_that_had_returned_counts() -> None:
     (workload,) = family(("litmus", "", "creat a; fsync a; unlink a"))
     empty = Tree([Entry(".", "dir")])
-    assert P4.judge(History(workload, 2, 1), empty) == Judgement(True, False, "")
-    assert P4.judge(History(workload, 2, 2), empty) == Judgement(
-        False, True, "fsync a (operation 2) had returned, but a is missing"
+    assert P4.examine(History(workload, 2, 1), Observation(0, empty)) == UNTESTED
+    assert P4.examine(History(workload, 2, 2), Observation(0, empty)) == violated(
+        "fsync a (operation 2) had returned, but a is missing"
     )
-    assert P4.judge(History(workload, 3, 2), empty) == Judgement(True, False, "")
+    assert P4.examine(History(workload, 3, 2), Observation(0, empty)) == UNTESTED

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postcrash.model import Entry, History, Tree
-from postcrash.properties import Judgement, Property
+from postcrash.model import Entry, History, Observation, Tree, Verdict
+from postcrash.model.judge import UNTESTED, Opinion
+from postcrash.properties import Property
 from postcrash.properties.family import family
 from postcrash.properties.p5_safe_rename import SafeRename
 
@@ -68,24 +69,24 @@ ROWS = [
 
 @pytest.mark.parametrize(("workload", "tree", "holds", "relevant"), ROWS)
 def test_litmus(
-    judge: Callable[[Property, str, str, str], Judgement],
+    judge: Callable[[Property, str, str, str], Opinion],
     workload: tuple[str, str],
     tree: str,
     holds: bool,
     relevant: bool,
 ) -> None:
     judgement = judge(P5, *workload, tree)
-    assert (judgement.holds, judgement.relevant) == (holds, relevant), judgement.message
+    assert (judgement.verdict is Verdict.HOLDS, judgement.relevant) == (holds, relevant), judgement.message
 
 
 def test_before_the_rename_nothing_is_expected() -> None:
     (workload,) = family(("litmus", *USUAL))
     missing = Tree([Entry(".", "dir")])
-    assert P5.judge(History(workload, 4, 4), missing) == Judgement(True, False, "")
-    assert P5.judge(History(workload, 5, 4), missing).holds is False
+    assert P5.examine(History(workload, 4, 4), Observation(0, missing)) == UNTESTED
+    assert P5.examine(History(workload, 5, 4), Observation(0, missing)).verdict is Verdict.VIOLATED
 
 
-def test_the_messages_tell_lost_data_from_a_lost_name(judge: Callable[[Property, str, str, str], Judgement]) -> None:
+def test_the_messages_tell_lost_data_from_a_lost_name(judge: Callable[[Property, str, str, str], Opinion]) -> None:
     assert judge(P5, *USUAL, "a").message == "rename b a (operation 5) is visible, but a is 0 bytes long"
     assert judge(P5, *USUAL, "b=w1:8192").message == (
         "rename b a (operation 5) is visible, but a is missing: neither the old file nor the new one has the name"

@@ -15,9 +15,10 @@ from postcrash.properties import (
     properties_named,
     property_named,
 )
-from postcrash.properties.conformance import check_property
 from postcrash.properties.kinds import Atomic
 from postcrash.properties.selection import WRITING, is_within
+
+from .conformance import check_property
 
 ALL = pytest.mark.parametrize("checked", PROPERTIES, ids=lambda checked: checked.name)
 

@@ -61,7 +61,7 @@ class Files(NeedfulFiles):
 def test_what_is_there_is_not_made_again() -> None:
     files = Files().need("foo", "A/foo", "foo", "A", ".")
     assert files.lines == ["creat foo", "mkdir A", "creat A/foo"]
-    assert files.first == [("file", "foo"), ("folder", "A"), ("file", "A/foo")]
+    assert files.prerequisites == [("file", "foo"), ("folder", "A"), ("file", "A/foo")]
 
 
 def test_a_path_is_a_folder_if_it_is_one_of_the_grammar() -> None:
@@ -97,7 +97,7 @@ def test_a_file_is_filled_once_and_ends_inside_a_block_if_it_must() -> None:
     assert files.lines == ["creat foo", "write foo 0 32768"]
     assert files.end_inside("foo") == files.end_inside("foo") == 32768 + 2500
     assert files.lines[2:] == ["write foo 32768 2500"]
-    assert files.first == [("file", "foo"), ("contents", "foo"), ("tail", "foo")]
+    assert files.prerequisites == [("file", "foo"), ("contents", "foo"), ("tail", "foo")]
     assert Files().need("foo").end_inside("foo") == 2500
 
 
@@ -136,16 +136,16 @@ def test_a_name_that_only_begins_like_a_folder_is_not_in_it() -> None:
 def test_a_need_comes_first_if_no_call_was_at_above_or_below(
     touched: str, path: str, first: list[tuple[str, str]]
 ) -> None:
-    assert Files().touched(touched).need(path).first == first
+    assert Files().touched(touched).need(path).prerequisites == first
 
 
 def test_what_rests_on_a_need_that_cannot_come_first_cannot_either() -> None:
     files = Files().need("foo").touched("bar").fill("foo").need("bar").fill("bar")
-    assert files.first == [("file", "foo"), ("contents", "foo")]
-    assert Files().need("A").touched("A").need("A/foo").first == [("folder", "A")]
+    assert files.prerequisites == [("file", "foo"), ("contents", "foo")]
+    assert Files().need("A").touched("A").need("A/foo").prerequisites == [("folder", "A")]
     folder = Files().touched("A").need("A")
     folder._touched.clear()
-    assert folder.need("A/foo").fill("A/foo").first == []
+    assert folder.need("A/foo").fill("A/foo").prerequisites == []
 
 
 def test_the_set_up_makes_what_is_needed_first_and_it_is_not_made_again() -> None:

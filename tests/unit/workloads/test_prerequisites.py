@@ -3,11 +3,11 @@
 import pytest
 
 from postcrash.workloads import GRAMMARS, Call, Setup
-from postcrash.workloads.prerequisites import settled
+from postcrash.workloads.prerequisites import runnable_workload
 
 
 def text(*calls: Call) -> list[str]:
-    return settled("w", calls, GRAMMARS["full"]).to_text().splitlines()
+    return runnable_workload("w", calls, GRAMMARS["full"]).to_text().splitlines()
 
 
 FILL = "write foo 0 32768"
@@ -149,4 +149,4 @@ LOG = ["append foo 4096", "fsync foo"]
     ],
 )  # fmt: skip
 def test_what_is_needed_first_can_be_the_set_up(setup: Setup, calls: list[Call], lines: list[str]) -> None:
-    assert settled("w", calls, GRAMMARS["full"], setup).to_text().splitlines() == lines
+    assert runnable_workload("w", calls, GRAMMARS["full"], setup).to_text().splitlines() == lines

@@ -26,7 +26,7 @@ pub mod ordered;
 pub mod prefix;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 use thiserror::Error;
@@ -159,7 +159,7 @@ pub fn named(name: &str) -> Option<&'static dyn DeviceModel> {
 pub fn find(name: &str) -> Result<&'static dyn DeviceModel, ModelError> {
     static FOUND: Mutex<BTreeMap<String, &'static dyn DeviceModel>> = Mutex::new(BTreeMap::new());
     let model = make(name)?;
-    let mut found = FOUND.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(*found.entry(model.name()).or_insert_with(|| Box::leak(model)))
 }
 
@@ -236,11 +236,11 @@ mod tests {
 
     #[test]
     fn a_model_says_what_it_does() {
-        let said = |name: &str| prose(find(name).expect("a model"));
-        assert!(names().all(|name| !said(name).is_empty()));
-        assert!(said("cache").ends_with("units of 4096 bytes are never torn"));
-        assert!(said("lying:16384").ends_with("flushes are ignored; units of 16384 bytes are never torn"));
-        assert!(said("prefix").ends_with("completed"));
+        let summary = |name: &str| prose(find(name).expect("a model"));
+        assert!(names().all(|name| !summary(name).is_empty()));
+        assert!(summary("cache").ends_with("units of 4096 bytes are never torn"));
+        assert!(summary("lying:16384").ends_with("flushes are ignored; units of 16384 bytes are never torn"));
+        assert!(summary("prefix").ends_with("completed"));
         let tears = |name: &str| find(name).expect("a model").tears_blocks();
         assert_eq!(["torn", "cache:1024", "cache", "prefix"].map(tears), [true, true, false, false]);
         let keeps_unfinished = |name: &str| find(name).expect("a model").keeps_unfinished();

@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
-use postcrash_wire::content::told;
+use postcrash_wire::content::segments_of;
 use postcrash_wire::Recover;
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
@@ -170,7 +170,7 @@ impl Walker<'_> {
         let unread = entry.size as u64 > content.len() as u64;
         let failed = failed.map(|error| errno(&error)).or(unread.then_some(libc::EFBIG));
         self.left -= content.len() as u64;
-        let mut segments = told(&content, 0, self.bytes);
+        let mut segments = segments_of(&content, 0, self.bytes);
         if let Some(error) = failed {
             segments.push((content.len() as u64, entry.size as u64, format!("error:{error}")));
         }

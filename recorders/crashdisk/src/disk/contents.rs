@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use postcrash_core::choice::by_component;
 use postcrash_core::explore::Explorer;
 use postcrash_core::space::Space;
-use postcrash_wire::content::{joined, told};
+use postcrash_wire::content::{joined, segments_of};
 use postcrash_wire::units::SECTOR_BYTES;
 use serde_json::{json, Value};
 
@@ -67,7 +67,7 @@ struct Resolver<'a> {
     overlay: &'a Overlay,
     /// Version of each component that was decided.
     chosen: HashMap<u32, u32>,
-    /// Contents are told byte by byte.
+    /// Contents are reported byte by byte.
     as_bytes: bool,
 }
 
@@ -94,7 +94,7 @@ impl Resolver<'_> {
                 FileRun::Choice { sectors, .. } => size.min(at + sectors * SECTOR_BYTES as u64),
             };
             match run {
-                FileRun::Bytes(bytes) => append(&mut shown, self.told(&bytes[..(end - at) as usize], at)),
+                FileRun::Bytes(bytes) => append(&mut shown, self.segments(&bytes[..(end - at) as usize], at)),
                 FileRun::Choice { component, sector, sectors } => {
                     self.append_choice(&mut shown, component, sector, sectors, at, end)?;
                 }
@@ -166,17 +166,17 @@ impl Resolver<'_> {
             contents.push(bytes[..(end - at) as usize].to_vec());
         }
         if contents.iter().all(|content| content == &contents[0]) {
-            append(shown, self.told(&contents[0], at));
+            append(shown, self.segments(&contents[0], at));
             return Ok(());
         }
-        let versions: Vec<Vec<Value>> = contents.iter().map(|content| self.told(content, at)).collect();
+        let versions: Vec<Vec<Value>> = contents.iter().map(|content| self.segments(content, at)).collect();
         shown.push(json!({"start": at, "end": end, "component": component, "versions": versions}));
         Ok(())
     }
 
     /// Segments of `content`, which stands at `offset` of its file.
-    fn told(&self, content: &[u8], offset: u64) -> Vec<Value> {
-        told(content, offset, self.as_bytes).into_iter().map(|segment| json!(segment)).collect()
+    fn segments(&self, content: &[u8], offset: u64) -> Vec<Value> {
+        segments_of(content, offset, self.as_bytes).into_iter().map(|segment| json!(segment)).collect()
     }
 }
 

@@ -98,7 +98,7 @@ pub struct PlainDisk<'a> {
 impl Disk for PlainDisk<'_> {
     fn read(&mut self, sector: u64, out: &mut [u8]) {
         self.overlay.read(sector, out, &mut |s, chunk| {
-            self.base.read(s, chunk, &mut |_| unreachable!("an image has no components"))
+            self.base.read(s, chunk, &mut |_| unreachable!("an image has no components"));
         });
     }
     fn overlay(&mut self) -> &mut Overlay {

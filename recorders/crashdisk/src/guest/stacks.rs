@@ -20,7 +20,7 @@ const END_BYTES_KEPT: u64 = 16 << 10;
 
 /// What the kernel prints on `console` in answer to the `keys` that `press` sends, or why there is no answer.
 pub fn stacks(console: &Path, keys: &str, mut press: impl FnMut(char) -> io::Result<()>) -> String {
-    match said(console, keys, &mut press) {
+    match answers(console, keys, &mut press) {
         Ok(text) if text.trim().is_empty() => {
             format!("no stacks could be had: the kernel did not answer sysrq within {} s", ANSWER_MAX.as_secs())
         }
@@ -29,7 +29,7 @@ pub fn stacks(console: &Path, keys: &str, mut press: impl FnMut(char) -> io::Res
     }
 }
 
-fn said(console: &Path, keys: &str, press: &mut dyn FnMut(char) -> io::Result<()>) -> io::Result<String> {
+fn answers(console: &Path, keys: &str, press: &mut dyn FnMut(char) -> io::Result<()>) -> io::Result<String> {
     let console = File::open(console)?;
     let start = console.metadata()?.len();
     for key in keys.chars() {
@@ -58,9 +58,9 @@ pub fn end(console: &Path) -> String {
 
 /// Wait until the console has grown beyond `before` and is silent. Returns whether it has grown.
 fn settled(console: &File, before: u64) -> io::Result<bool> {
-    let asked = Instant::now();
-    let (mut length, mut since) = (before, asked);
-    while asked.elapsed() < ANSWER_MAX && (length == before || since.elapsed() < SILENT) {
+    let start = Instant::now();
+    let (mut length, mut since) = (before, start);
+    while start.elapsed() < ANSWER_MAX && (length == before || since.elapsed() < SILENT) {
         std::thread::sleep(STEP);
         let now = console.metadata()?.len();
         if now != length {
@@ -86,24 +86,27 @@ mod tests {
         let console = console();
         let mut other = console.reopen().expect("a second handle");
         io::Seek::seek(&mut other, io::SeekFrom::End(0)).expect("at its end");
-        let said = stacks(console.path(), "9wp", |key| write!(other, "<{key}>"));
-        assert_eq!(said, "<9><w><p>");
+        let found = stacks(console.path(), "9wp", |key| write!(other, "<{key}>"));
+        assert_eq!(found, "<9><w><p>");
     }
 
     #[test]
     fn a_kernel_that_does_not_answer_is_asked_once_and_said_so() {
         let (console, mut pressed) = (console(), 0);
-        let said = stacks(console.path(), "9wp", |_| {
+        let found = stacks(console.path(), "9wp", |_| {
             pressed += 1;
             Ok(())
         });
-        assert_eq!((said.as_str(), pressed), ("no stacks could be had: the kernel did not answer sysrq within 1 s", 1));
+        assert_eq!(
+            (found.as_str(), pressed),
+            ("no stacks could be had: the kernel did not answer sysrq within 1 s", 1)
+        );
     }
 
     #[test]
     fn a_key_that_cannot_be_pressed_is_said() {
-        let said = stacks(console().path(), "9wp", |_| Err(io::Error::other("no keyboard")));
-        assert_eq!(said, "no stacks could be had: no keyboard");
+        let found = stacks(console().path(), "9wp", |_| Err(io::Error::other("no keyboard")));
+        assert_eq!(found, "no stacks could be had: no keyboard");
     }
 
     #[test]

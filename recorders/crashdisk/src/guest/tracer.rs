@@ -58,10 +58,10 @@ impl StoppedProcess {
         ask(libc::PTRACE_SEIZE, pid, std::ptr::null_mut())?;
         let tracee = StoppedProcess(pid);
         ask(libc::PTRACE_INTERRUPT, pid, std::ptr::null_mut())?;
-        let asked = Instant::now();
+        let start = Instant::now();
         // SAFETY: this waits for a child of ours and asks for no status.
         while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) } != pid {
-            if asked.elapsed() > STOP_MAX {
+            if start.elapsed() > STOP_MAX {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             std::thread::sleep(Duration::from_millis(1));

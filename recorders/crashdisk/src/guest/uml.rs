@@ -80,7 +80,7 @@ fn before_others(library: OsString) -> OsString {
 /// the SysRq keys: print everything to the console, and the stacks of blocked tasks. It is not asked for registers,
 /// because it would give wrong ones: it does not keep those of the signal that stands for the interrupt.
 pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
-    let told = match tracer::addresses(pid) {
+    let addresses = match tracer::addresses(pid) {
         Ok(found) if found.is_empty() => String::new(),
         Ok(found) => {
             let lines = found.iter().map(|address| format!(" [<{address:08x}>]\n")).collect::<String>();
@@ -88,7 +88,7 @@ pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
         }
         Err(error) => format!("where the kernel is running cannot be told: {error}\n"),
     };
-    told + &stacks::stacks(console, "9w", |key| press(pid, work, key))
+    addresses + &stacks::stacks(console, "9w", |key| press(pid, work, key))
 }
 
 /// Press a magic SysRq key by a request to the management console (arch/um/drivers/mconsole.h). The request is magic,

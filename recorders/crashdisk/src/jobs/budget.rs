@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn what_is_spent_is_told() {
-        let told = |budget: Budget| budget.spent(&budget.whole()).unwrap_or_default();
-        assert_eq!(told(budget(0, 60.0)), "the recoveries of the budget are spent");
-        assert_eq!(told(budget(1, 0.0)), "the time of the budget is spent");
-        assert_eq!(told(budget(1, 60.0)), "");
+        let reason = |budget: Budget| budget.spent(&budget.whole()).unwrap_or_default();
+        assert_eq!(reason(budget(0, 60.0)), "the recoveries of the budget are spent");
+        assert_eq!(reason(budget(1, 0.0)), "the time of the budget is spent");
+        assert_eq!(reason(budget(1, 60.0)), "");
         let unlimited = Budget { recoveries_max: None, seconds_max: None, judged: 1 << 40, ..budget(0, 0.0) };
         assert!(unlimited.has(&unlimited.part(&unlimited.whole(), 1000)));
-        assert_eq!(told(unlimited), "");
+        assert_eq!(reason(unlimited), "");
     }
 }

@@ -134,13 +134,13 @@ fn run_state(
         match machine.guest()?.run(&command, &mut disk) {
             Ok(bytes) => {
                 let report = disk.report.take().unwrap_or(bytes);
-                let recorded = disk.log.take().zip(scratch).map(|(log, scratch)| recovery::recorded(log, scratch));
+                let recording = disk.log.take().zip(scratch).map(|(log, scratch)| recovery::recording(log, scratch));
                 // A state that has cost a guest is not remembered, and neither is one whose log may lack lines. They
                 // are run each time.
                 if let Some(footprint) = disk.footprint.take().filter(|_| casualty.is_none() && is_whole(&report)) {
                     machine.recoveries.remember(trust.recover, space, explorer, footprint);
                 }
-                return Ok((Ok(report), recorded.transpose()?));
+                return Ok((Ok(report), recording.transpose()?));
             }
             Err(GuestError::Lost(lost)) => {
                 let (interval, choices) = (space.interval.index, explorer.choices());
@@ -184,7 +184,7 @@ struct IntervalExploration {
     /// be run.
     cold: bool,
     /// What recoveries wrote. It is kept if crashes within them are wanted.
-    recorded: Vec<(RecoveredState, Recording)>,
+    recordings: Vec<(RecoveredState, Recording)>,
 }
 
 impl IntervalExploration {
@@ -196,7 +196,7 @@ impl IntervalExploration {
             recoveries: 0,
             remembered: 0,
             cold: holds_reads(interval) && !job.brute_force,
-            recorded: Vec::new(),
+            recordings: Vec::new(),
         }
     }
 }
@@ -254,8 +254,8 @@ impl Campaign<'_> {
     /// The explorations that the job asks for, by crash interval.
     fn begin(&self, mut cursor: Cursor<'_>, within: Option<&RecoveredState>) -> BTreeMap<u32, IntervalExploration> {
         let intervals = std::iter::from_fn(|| cursor.next_interval());
-        let asked = self.job.intervals.as_ref().filter(|_| within.is_none());
-        let wanted = intervals.filter(|interval| asked.is_none_or(|all| all.contains(&interval.index)));
+        let requested = self.job.intervals.as_ref().filter(|_| within.is_none());
+        let wanted = intervals.filter(|interval| requested.is_none_or(|all| all.contains(&interval.index)));
         wanted.map(|interval| (interval.index, IntervalExploration::new(self.job, &interval))).collect()
     }
 
@@ -278,13 +278,13 @@ impl Campaign<'_> {
                 let remember = if self.job.memo { Keep::Footprint } else { Keep::Nothing };
                 let keep = scratch.as_deref().map_or(remember, Keep::Recording);
                 let IntervalExploration { explorer, cold, .. } = &mut *exploration;
-                let (result, recorded) = self.run(explorer.as_mut(), cold, space, keep)?;
+                let (result, recording) = self.run(explorer.as_mut(), cold, space, keep)?;
                 let choices = exploration.explorer.choices();
-                if let (Some(recorded), Ok(bytes)) = (recorded, &result) {
+                if let (Some(recording), Ok(bytes)) = (recording, &result) {
                     let (interval, observation) = (space.interval.index, parse(bytes));
                     let instants = space.interval.instants.clone();
                     let crashed = RecoveredState { interval, instants, choices: choices.clone(), observation };
-                    exploration.recorded.push((crashed, recorded));
+                    exploration.recordings.push((crashed, recording));
                 }
                 exploration.sample.offer(&choices, &result);
                 exploration.tallies.add(space, choices, result);
@@ -339,9 +339,9 @@ impl Campaign<'_> {
         spent: Option<&str>,
         limit: &Share,
     ) -> Result<(), GuestError> {
-        let recorded = std::mem::take(&mut exploration.recorded);
-        let count = recorded.len();
-        for (number, (crashed, recording)) in recorded.into_iter().enumerate() {
+        let recordings = std::mem::take(&mut exploration.recordings);
+        let count = recordings.len();
+        for (number, (crashed, recording)) in recordings.into_iter().enumerate() {
             let share = self.budget.part(limit, count - number);
             self.recording(&recording, &crashed.ground(space), Some(&crashed), &share)?;
         }

@@ -43,17 +43,22 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
             machine.dismiss();
             attempt(machine)?
         }
-        recorded => recorded?,
+        result => result?,
     };
-    let mut told = Value::Null;
+    let mut reply = Value::Null;
     if let Some(file) = job.blktrace {
         std::fs::write(file, answer)?;
     } else if !answer.is_empty() {
         let unreadable = |error| GuestError::Agent(format!("what the run said cannot be read: {error}"), String::new());
-        told = serde_json::from_slice(&answer).map_err(unreadable)?;
+        reply = serde_json::from_slice(&answer).map_err(unreadable)?;
     }
-    HarnessEvent::Recorded { requests, failed, transcripts: told["transcripts"].take(), output: told["output"].take() }
-        .emit();
+    HarnessEvent::Recorded {
+        requests,
+        failed,
+        transcripts: reply["transcripts"].take(),
+        output: reply["output"].take(),
+    }
+    .emit();
     Ok(())
 }
 
@@ -66,9 +71,9 @@ pub fn run(
 ) -> Result<(Vec<u8>, RecordingSummary), GuestError> {
     let answer = guest.run(command, &mut disk);
     let Marks { started, returned } = disk.log.marks;
-    let recorded = disk.log.finish()?;
+    let summary = disk.log.finish()?;
     if let Err(GuestError::Lost(casualty)) = &answer {
         HarnessEvent::LostAtWork { during, started, returned, casualty: casualty.clone() }.emit();
     }
-    answer.map(|answer| (answer, recorded))
+    answer.map(|answer| (answer, summary))
 }

@@ -29,7 +29,7 @@ pub fn begin(scratch: &Path, space: Space<'_>) -> Result<OpenRecording, GuestErr
 }
 
 /// The recording that `log` wrote to `scratch`. The file is deleted.
-pub fn recorded(log: OpenRecording, scratch: &Path) -> Result<Recording, RecordingError> {
+pub fn recording(log: OpenRecording, scratch: &Path) -> Result<Recording, RecordingError> {
     log.finish()?;
     let recording = Recording::open(scratch)?;
     std::fs::remove_file(scratch).map_err(|source| RecordingError::Io { path: scratch.to_owned(), source })?;
@@ -47,12 +47,12 @@ pub fn record(
 ) -> Result<(), GuestError> {
     let base = Base::open(base)?;
     let command = Command::Recover(recover);
-    let (_, recorded) = machine.twice(|machine| {
+    let (_, summary) = machine.twice(|machine| {
         let mut log = OpenRecording::new(marked(out, base.sectors(), metadata, marks)?, base.sectors());
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
     })?;
-    HarnessEvent::Recorded { requests: recorded.requests, failed: None, transcripts: Value::Null, output: Value::Null }
+    HarnessEvent::Recorded { requests: summary.requests, failed: None, transcripts: Value::Null, output: Value::Null }
         .emit();
     Ok(())
 }

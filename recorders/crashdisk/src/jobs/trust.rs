@@ -91,7 +91,7 @@ fn objection(observation: &Value) -> Option<String> {
         let log = observation.get("klog").map(Value::to_string).unwrap_or_default();
         let errno = mount_errno.map_or("?".into(), |e| e.to_string());
         let helper =
-            observation.get("helper").and_then(Value::as_str).map(|said| format!("; {said}")).unwrap_or_default();
+            observation.get("helper").and_then(Value::as_str).map(|message| format!("; {message}")).unwrap_or_default();
         return Some(format!("the base image does not mount (errno {errno}){helper}; kernel log: {log}"));
     }
     let status = observation.pointer("/fsck/status").and_then(Value::as_i64);

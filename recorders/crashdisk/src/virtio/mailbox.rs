@@ -202,19 +202,19 @@ mod tests {
 
     #[test]
     fn returns_and_notes_are_told_from_all_else() {
-        let told = |kind| Mailbox::is_prompt(&Request::of(kind));
+        let is_prompt = |kind| Mailbox::is_prompt(&Request::of(kind));
         let write = |sector, message: &Message| RequestKind::Write { sector, data: frame::encode(&message.encode()) };
         let returned = Message::Returned { op: 3, errno: 0 };
-        assert!(told(write(START, &returned)));
-        assert!(told(write(START, &Message::CallEnded { thread: 1, result: 0 })));
-        assert!(told(write(START, &Message::Called { thread: 1, program: "sh".into(), call: "sync()".into() })));
-        assert!(!told(write(START + 8, &returned)));
-        assert!(!told(RequestKind::Read { sector: START, bytes: 4096 }));
+        assert!(is_prompt(write(START, &returned)));
+        assert!(is_prompt(write(START, &Message::CallEnded { thread: 1, result: 0 })));
+        assert!(is_prompt(write(START, &Message::Called { thread: 1, program: "sh".into(), call: "sync()".into() })));
+        assert!(!is_prompt(write(START + 8, &returned)));
+        assert!(!is_prompt(RequestKind::Read { sector: START, bytes: 4096 }));
         for other in [Message::Started { op: 3 }, Message::Durable, Message::Done(Vec::new())] {
-            assert!(!told(write(START, &other)), "{other:?}");
+            assert!(!is_prompt(write(START, &other)), "{other:?}");
         }
         for broken in [vec![], vec![0xff; 512], frame::encode(&returned.encode())[..5].to_vec()] {
-            assert!(!told(RequestKind::Write { sector: START, data: broken }));
+            assert!(!is_prompt(RequestKind::Write { sector: START, data: broken }));
         }
     }
 

@@ -16,7 +16,7 @@ def canary(check: Callable[[Path, Sequence[str]], object], **end: bytes) -> str:
     """What is said of a check, if `f` held 0 when nothing was acknowledged, and `end` when all was."""
     judge = FunctionJudge(check)
     for returned, files in ((1, {"f": b"0\n"}), (4, end)):
-        assert judge.opinion(History(RAN, returned, returned), observed(**files)).verdict is Verdict.HOLDS
+        assert judge.check(History(RAN, returned, returned), observed(**files)).verdict is Verdict.HOLDS
     return why_untested(judge)
 
 

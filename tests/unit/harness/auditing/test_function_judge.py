@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.auditing.function_judge import FunctionJudge
-from postcrash.harness.examination.judges import Opinion
 from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
+from postcrash.model.judge import Opinion
 
 RAN = parse_workload("run put\nsays one\nsays two\nends\n", "w")
 ROOT = Entry(".", "dir", 0o755)
@@ -29,7 +29,7 @@ def observed(**files: bytes) -> Observation:
 
 
 def opinion(check: Callable[[Path, Sequence[str]], object], returned: int = 4, **files: bytes) -> Opinion:
-    return FunctionJudge(check, (Exception, KeyboardInterrupt)).opinion(
+    return FunctionJudge(check, (Exception, KeyboardInterrupt)).check(
         History(RAN, returned, returned), observed(**files)
     )
 
@@ -50,7 +50,7 @@ def test_the_function_gets_the_folder_and_what_was_acknowledged() -> None:
 def test_operations_that_had_returned_are_acknowledged() -> None:
     workload, seen = parse_workload("creat A\n---\ncreat B\nrename B A\nsync\n", "w"), []
     judge = FunctionJudge(lambda _, acknowledged: seen.append(acknowledged))
-    judge.opinion(History(workload, 4, 3), observed())
+    judge.check(History(workload, 4, 3), observed())
     assert seen == [("creat B", "rename B A")]
 
 
@@ -93,4 +93,4 @@ def test_what_is_returned_does_not_count_but_false() -> None:
 
 def test_what_is_no_objection_is_not_taken_for_one() -> None:
     with pytest.raises(KeyboardInterrupt):
-        FunctionJudge(fails_otherwise).opinion(History(RAN, 4, 4), observed())
+        FunctionJudge(fails_otherwise).check(History(RAN, 4, 4), observed())

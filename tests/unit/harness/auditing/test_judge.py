@@ -40,7 +40,7 @@ def asked(tmp_path: Path) -> Iterator[ApplicationJudge]:
 def test_the_check_gets_what_had_been_said(
     asked: ApplicationJudge, returned: int, content: bytes, verdict: Verdict
 ) -> None:
-    opinion = asked.opinion(History(RAN, returned, returned), observed(content))
+    opinion = asked.check(History(RAN, returned, returned), observed(content))
     assert (opinion.verdict, opinion.message) == (verdict, "" if verdict is Verdict.HOLDS else "a line is lost")
 
 
@@ -66,14 +66,14 @@ def test_a_check_that_failed_is_asked_anew(asked: ApplicationJudge, monkeypatch:
 
     monkeypatch.setattr(asked._sandbox, "run", counted)
     for content in (b"x", b"x", b"1\n", b"1\n"):
-        asked.opinion(History(RAN, 2, 2), observed(content))
+        asked.check(History(RAN, 2, 2), observed(content))
     assert len(runs) == 3
     assert asked.folders == 2
 
 
 def test_checks_end_with_their_time(tmp_path: Path) -> None:
     with ApplicationJudge(Application(name="a", run="put", check="true", folder=tmp_path), seconds=0.0) as judge:
-        first, second = (judge.opinion(History(RAN, 2, 2), observed(content)) for content in (b"x", b"y"))
+        first, second = (judge.check(History(RAN, 2, 2), observed(content)) for content in (b"x", b"y"))
     assert (first.verdict, first.is_last) == (Verdict.HOLDS, False)
     assert (second.verdict, second.is_last, second.message) == (
         Verdict.UNDECIDED,
@@ -83,4 +83,4 @@ def test_checks_end_with_their_time(tmp_path: Path) -> None:
 
 
 def test_what_does_not_mount_is_undecided(asked: ApplicationJudge) -> None:
-    assert asked.opinion(History(RAN, 2, 2), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED
+    assert asked.check(History(RAN, 2, 2), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED

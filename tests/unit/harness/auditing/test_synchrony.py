@@ -11,9 +11,9 @@ import pytest
 from postcrash.apps.protocol import TraceError, unpacked
 from postcrash.apps.protocol.trace import NameSlot
 from postcrash.harness.auditing.synchrony import EXTERNAL_DURABILITY, EXTERNAL_ORDER, judges_of_synchrony
-from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, Workload
+from postcrash.model.judge import Opinion
 from postcrash.model.operation import ENDS, SAYS, WATCH, Operation
 
 pytestmark = pytest.mark.slow
@@ -71,9 +71,9 @@ def test_what_is_in_lost_and_found_is_judged(
     entries = [Entry(path, "file" if "/" in path else "dir", inode=number) for number, path in enumerate(found, 2)]
     observation = Observation(0, Tree([ROOT, *entries]), unlisted=unlisted)
     durability, order = judges_of_synchrony()
-    assert durability.opinion(History(workload, 3, 2), observation).verdict is verdict
+    assert durability.check(History(workload, 3, 2), observation).verdict is verdict
     is_whole = bool(unlisted or found)
-    assert (order.opinion(History(workload, 3, 2), observation).verdict is Verdict.HOLDS) == is_whole
+    assert (order.check(History(workload, 3, 2), observation).verdict is Verdict.HOLDS) == is_whole
 
 
 def opinions(said: list[str], outputs: int, files: str, *, ended: bool = False) -> dict[str, Opinion]:
@@ -86,9 +86,7 @@ def opinions(said: list[str], outputs: int, files: str, *, ended: bool = False) 
         for number, name in enumerate(files, 2)
     ]
     history = History(workload, min(returned + 1, len(workload.ops)), returned)
-    return {
-        judge.name: judge.opinion(history, Observation(0, Tree([ROOT, *entries]))) for judge in judges_of_synchrony()
-    }
+    return {judge.name: judge.check(history, Observation(0, Tree([ROOT, *entries]))) for judge in judges_of_synchrony()}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,7 @@ def test_nobody_knows_which_of_several_equal_lines_was_lost(said: list[str]) -> 
 def test_what_does_not_mount_is_undecided(said: list[str]) -> None:
     workload = Workload("w", (), tuple(Operation(SAYS, value=line) for line in said))
     for judge in judges_of_synchrony():
-        assert judge.opinion(History(workload, 0, 0), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED
+        assert judge.check(History(workload, 0, 0), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED
 
 
 def test_a_file_that_nobody_made_is_out_of_order(said: list[str]) -> None:
@@ -182,4 +180,4 @@ def test_a_trace_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyP
 def test_no_trace_means_undecided() -> None:
     workload = Workload("w", (), (Operation(WATCH, value="x"), Operation(ENDS)))
     for judge in judges_of_synchrony():
-        assert judge.opinion(History(workload, 2, 2), Observation(0, Tree([ROOT]))).verdict is Verdict.UNDECIDED
+        assert judge.check(History(workload, 2, 2), Observation(0, Tree([ROOT]))).verdict is Verdict.UNDECIDED

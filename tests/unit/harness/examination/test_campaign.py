@@ -14,14 +14,15 @@ from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan, run_campaign
-from postcrash.harness.examination.judges import INSTANT, Opinion, judges_named
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.recording import CRASH_DISK
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
+from postcrash.model.judge import INSTANT, Opinion
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.store.store import Store
-from postcrash.targets import RecoveryKind, target_named
+from postcrash.targets import target_named
 
 from .conftest import interval_report
 from .fake_machine import FakeMachine, pretended_plan
@@ -50,10 +51,9 @@ class Busy:
 
     name, version, depends_on = "busy", "", INSTANT
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        return recover.walk
+    looks_at = ("walk",)
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         self.is_busy.set()
         self.is_over.wait()
         return Opinion(Verdict.HOLDS, True, "")

@@ -9,9 +9,9 @@ import pytest
 
 from postcrash.harness.errors import GuestLostError
 from postcrash.harness.examination.confirmation import Confirmation
-from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.result import Examination, Ruling, Witness
 from postcrash.model import Verdict
+from postcrash.model.judge import Opinion
 
 from .conftest import RECOVER
 

@@ -72,20 +72,20 @@ def left_open(component: int, at: int) -> dict[str, Any]:
 def test_a_recovery_after_a_crash_within_recovery_shows_the_same(
     first: Observation, second: Observation, verdict: Verdict, relevant: bool
 ) -> None:
-    opinion = SameRecovery(first).opinion(HISTORY, second)
+    opinion = SameRecovery(first).check(HISTORY, second)
     assert (opinion.verdict, opinion.relevant) == (verdict, relevant)
     assert bool(opinion.message) == (verdict is not Verdict.HOLDS)
 
 
 def test_what_could_not_be_read_of_the_first_recovery_may_have_been_different() -> None:
     """The second one shows the error too, or it would differ. Another judge reports it."""
-    unread = SameRecovery(seen(UNREADABLE)).opinion(HISTORY, seen(UNREADABLE))
+    unread = SameRecovery(seen(UNREADABLE)).check(HISTORY, seen(UNREADABLE))
     assert "a cannot be read" in unread.message
 
 
 def test_trees_are_compared_whatever_the_operations() -> None:
     judge = SameRecovery(seen(FILE))
-    assert judge.wants(RECOVER) and not judge.wants(replace(RECOVER, walk=False))
+    assert RECOVER.shows(judge.looks_at) and not replace(RECOVER, walk=False).shows(judge.looks_at)
     assert judge.depends_on == ()
 
 
@@ -117,7 +117,7 @@ def test_contents_are_the_same_however_they_are_cut() -> None:
     first = first_observation(RecoveredState(0, (), wire([0, 1, "bytes:aa"], choice)), ((BELOW | 7, 0),))
     for content, verdict in (("aa00", Verdict.HOLDS), ("aaff", Verdict.VIOLATED)):
         second = Observation.from_wire(wire([0, 2, f"bytes:{content}"]))
-        assert SameRecovery(first).opinion(HISTORY, second).verdict is verdict
+        assert SameRecovery(first).check(HISTORY, second).verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.judging import OpinionMemo
 from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
 from postcrash.harness.examination.recording import AUTO
@@ -22,6 +22,7 @@ from postcrash.harness.examination.state_location import Place
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, ProgressEvent
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
+from postcrash.model.judge import INSTANT, Judge, Opinion
 from postcrash.store.kernel_build import ComparedWith
 from postcrash.targets import RecoveryKind, target_named
 
@@ -51,10 +52,9 @@ class RememberingJudge:
     def __init__(self) -> None:
         self.instants: list[tuple[int, int]] = []
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        return True
+    looks_at = ()
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         self.instants.append((history.started, history.returned))
         return Opinion(Verdict.HOLDS, True, "")
 
@@ -154,9 +154,9 @@ def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> Non
 class LookingJudge(RememberingJudge):
     """A judge that also looks at the contents of `a`."""
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         source_at(observation.tree["a"], 0)
-        return super().opinion(history, observation)
+        return super().check(history, observation)
 
 
 def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(

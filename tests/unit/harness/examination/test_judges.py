@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.examination.judges import Judge, all_judges, is_shown, judges_named, kind_of, recoveries_for
+from postcrash.harness.examination.judges import all_judges, is_shown, judges_named, kind_of, recoveries_for
 from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage, Verdict, parse_workload
+from postcrash.model.judge import Judge
 from postcrash.targets import target_named
 
 EIO = 5
@@ -18,13 +19,13 @@ JUDGES = {judge.name: judge for judge in all_judges()}
     "judge", [judge for name, judge in JUDGES.items() if name not in ("mounts", "kernel-log", "boots")]
 )
 def test_nothing_holds_on_a_state_that_does_not_mount(judge: Judge) -> None:
-    opinion = judge.opinion(HISTORY, NOT_MOUNTED)
+    opinion = judge.check(HISTORY, NOT_MOUNTED)
     assert (opinion.verdict, opinion.relevant) == (Verdict.UNDECIDED, False)
     assert "does not mount (errno 5)" in opinion.message
 
 
 def test_that_it_does_not_mount_is_a_violation() -> None:
-    assert JUDGES["mounts"].opinion(HISTORY, NOT_MOUNTED).verdict is Verdict.VIOLATED
+    assert JUDGES["mounts"].check(HISTORY, NOT_MOUNTED).verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("ext4-current", ["walk", "fsck", "use"]), ("nilfs2", ["walk", "use"])])
@@ -79,7 +80,7 @@ def test_each_judge_says_whether_its_premise_was_true(
 ) -> None:
     workload = parse_workload(operations.replace("; ", "\n"), "w")
     count = len(workload.operations)
-    opinion = JUDGES[name].opinion(History(workload, count, count), observation)
+    opinion = JUDGES[name].check(History(workload, count, count), observation)
     assert (opinion.verdict, opinion.relevant) == (Verdict.HOLDS, relevant), opinion.message
 
 
@@ -92,15 +93,15 @@ def test_every_checker_has_a_row_where_its_premise_is_true() -> None:
 @pytest.mark.parametrize("name", ["durability", "never-written", "foreign-bytes", "link-counts", "P1", "P3", "P4"])
 def test_nothing_holds_where_a_part_could_not_be_read(name: str, part: Entry) -> None:
     workload = parse_workload("creat a\nappend a 1\n", "w")
-    opinion = JUDGES[name].opinion(History(workload, 2, 2), shown(part))
+    opinion = JUDGES[name].check(History(workload, 2, 2), shown(part))
     assert opinion.verdict is Verdict.UNDECIDED
     assert "a cannot be read" in opinion.message
 
 
 def test_what_is_wrong_is_wrong_though_a_part_could_not_be_read() -> None:
-    opinion = JUDGES["never-written"].opinion(HISTORY, shown(UNREADABLE, Entry("c", "file", nlink=1, inode=5)))
+    opinion = JUDGES["never-written"].check(HISTORY, shown(UNREADABLE, Entry("c", "file", nlink=1, inode=5)))
     assert opinion.verdict is Verdict.VIOLATED
-    promised = JUDGES["durability"].opinion(HISTORY, shown(UNREADABLE))
+    promised = JUDGES["durability"].check(HISTORY, shown(UNREADABLE))
     assert promised.verdict is Verdict.VIOLATED
 
 
@@ -108,5 +109,5 @@ def test_what_is_wrong_is_wrong_though_a_part_could_not_be_read() -> None:
     "name", ["mounts", "durability", "never-written", "foreign-bytes", "link-counts", "P4", "usable"]
 )
 def test_nothing_holds_of_what_was_not_looked_at(name: str) -> None:
-    opinion = JUDGES[name].opinion(HISTORY, Observation(0, Tree(), klog_whole=True))
+    opinion = JUDGES[name].check(HISTORY, Observation(0, Tree(), klog_whole=True))
     assert (opinion.verdict, opinion.relevant) == (Verdict.UNDECIDED, False)

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.examination.judging import NOT_ASKED_ON, OpinionMemo, Opinions
+from postcrash.harness.examination.judging import NOT_ALL_CHECKED, OpinionMemo, Opinions
 from postcrash.harness.examination.result import Ruling
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import sources
-from postcrash.targets import RecoveryKind
+from postcrash.model.judge import Opinion
 
 from .test_confirmation import WITNESS
 
@@ -23,10 +22,9 @@ class WhereZeros:
     version = ""
     depends_on = ("started", "returned")
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        return True
+    looks_at = ()
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         zeros = {path for path in "abc" if sources(observation.tree[path], 0, 4096) == {"zero"}}
         if "a" in zeros:
             return Opinion(Verdict.VIOLATED, True, "a is zero")
@@ -67,5 +65,5 @@ def test_a_ruling_says_where_a_judge_was_not_asked_on(is_told: bool) -> None:
     place: Any = SimpleNamespace(intervals=[interval], losses=lambda _: lambda component, version: int(version > 0))
     witness = replace(WITNESS, interval=0, choices=(), started=1, returned=1, lost=(), observation=OPEN)
     history, ruling = History(parse_workload("creat a\nsync", "zeros"), 1, 1), Ruling()
-    Opinions(OpinionMemo(), 1, is_told=is_told).judge(WhereZeros(), history, witness, ruling, place)
-    assert (ruling.verdict, ruling.unknown) == (Verdict.VIOLATED, [NOT_ASKED_ON] * is_told)
+    Opinions(OpinionMemo(), 1, notes_skipped=is_told).judge(WhereZeros(), history, witness, ruling, place)
+    assert (ruling.verdict, ruling.unknown) == (Verdict.VIOLATED, [NOT_ALL_CHECKED] * is_told)

@@ -80,20 +80,20 @@ def test_without_the_repair_it_is_the_recovery_by_mounting_alone() -> None:
 def test_a_boot_that_goes_on_is_judged_by_its_tree(status: int) -> None:
     observation = Observation(0, TREE, klog_whole=True, repair=FsckResult(status, "said"))
     for judge in judges_named(["boots", "mounts", "kernel-log", "durability", "P4"]):
-        assert judge.opinion(HISTORY, observation).verdict is Verdict.HOLDS
+        assert judge.check(HISTORY, observation).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("status", [4, 5, 8, 12, 255])
 def test_a_boot_that_stops_is_a_violation_and_shows_nothing_else(status: int) -> None:
     observation = Observation(0, TREE, klog_whole=True, repair=FsckResult(status, "a\nb"))
     boots, *others = judges_named(["boots", "mounts", "kernel-log", "durability", "usable", "P4"])
-    opinion = boots.opinion(HISTORY, observation)
+    opinion = boots.check(HISTORY, observation)
     assert (opinion.verdict, opinion.message) == (
         Verdict.VIOLATED,
         f"exit status {status}: the boot needs a person",
     )
     for judge in others:
-        shown = judge.opinion(HISTORY, observation)
+        shown = judge.check(HISTORY, observation)
         assert shown.verdict is Verdict.UNDECIDED
         assert f"the boot stops at exit status {status}" in shown.message
 
@@ -110,7 +110,7 @@ def test_a_boot_that_stops_is_a_violation_and_shows_nothing_else(status: int) ->
 def test_a_repair_that_did_not_get_to_its_end_decides_nothing(result: FsckResult, reason: str) -> None:
     observation = Observation(0, TREE, klog_whole=True, repair=result)
     for judge in judges_named(["boots", "mounts", "kernel-log", "durability", "P4"]):
-        opinion = judge.opinion(HISTORY, observation)
+        opinion = judge.check(HISTORY, observation)
         assert opinion.verdict is Verdict.UNDECIDED
         assert reason in opinion.message
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.result import REASONS_MAX, Examination, Ruling, Witness
 from postcrash.model import Verdict
+from postcrash.model.judge import Opinion
 
 from .conftest import RECOVER
 

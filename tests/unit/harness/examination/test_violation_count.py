@@ -10,11 +10,10 @@ import pytest
 from postcrash._core import Interval, Recording, intervals, write_recording
 from postcrash.harness.examination import violation_count as tally
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.violation_count import violating
 from postcrash.model import History, Observation, Verdict, parse_workload
+from postcrash.model.judge import Opinion
 from postcrash.model.segments import BYTES
-from postcrash.targets import RecoveryKind
 
 from .conftest import RECOVER, interval_report
 
@@ -35,10 +34,9 @@ class Picky:
     version = ""
     depends_on = ("returned",)
 
-    def wants(self, recover: RecoveryKind) -> bool:
-        return recover.walk
+    looks_at = ("walk",)
 
-    def opinion(self, history: History, observation: Observation) -> Opinion:
+    def check(self, history: History, observation: Observation) -> Opinion:
         self.asked += 1
         verdict = Verdict.VIOLATED if self.objects(history, observation) else Verdict.UNDECIDED
         return Opinion(verdict, True, "")

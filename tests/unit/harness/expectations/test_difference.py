@@ -217,7 +217,7 @@ def test_what_nobody_would_see_of_the_reference_is_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, verdict: Verdict, said: str
 ) -> None:
     judge = judge_against(machine_that_shows(recovered(status)), tmp_path, monkeypatch, repair=True)
-    opinion = judge.opinion(NOW, Observation.from_wire(recovered(0)))
+    opinion = judge.check(NOW, Observation.from_wire(recovered(0)))
     assert (opinion.verdict, opinion.message.startswith(said)) == (verdict, True)
 
 
@@ -232,7 +232,7 @@ def test_bytes_in_which_the_reference_itself_varies_are_undecided(
     for reports, verdict in (["1"], Verdict.VIOLATED), (["1", "2"], Verdict.UNDECIDED), (["3"], Verdict.HOLDS):
         machine = machine_that_shows(*map(report, reports))
         judge = judge_against(machine, tmp_path, monkeypatch, guest="".join(reports))
-        assert judge.opinion(NOW, found).verdict is verdict
+        assert judge.check(NOW, found).verdict is verdict
 
 
 class Counted(FakeMachine):
@@ -254,7 +254,7 @@ def test_what_the_reference_shows_is_taken_from_the_store(tmp_path: Path, monkey
     def asked(guest: str) -> list[str]:
         judge = judge_against(machine, tmp_path, monkeypatch, guest=guest)
         instant = History(WORKLOAD, 1, 1)
-        return [str(judge.opinion(instant, each)) for each in (Observation.from_wire(recovered(None)), never)]
+        return [str(judge.check(instant, each)) for each in (Observation.from_wire(recovered(None)), never)]
 
     first = asked("stock")
     assert machine.runs == difference.RUNS_MAX
@@ -282,7 +282,7 @@ def test_what_the_reference_left_open_is_run_again(tmp_path: Path, monkeypatch: 
     runs = []
     for _ in range(2):
         judge = judge_against(machine, tmp_path, monkeypatch)
-        assert judge.opinion(NOW, Observation.from_wire(recovered(None))).verdict is Verdict.UNDECIDED
+        assert judge.check(NOW, Observation.from_wire(recovered(None))).verdict is Verdict.UNDECIDED
         runs.append(machine.runs)
     assert runs[1] == 2 * runs[0] > 0
 
@@ -291,7 +291,7 @@ def test_what_was_not_recovered_completely_stays_undecided(tmp_path: Path, monke
     """An outcome that the reference did not show because it lost its guest may be one that it shows."""
     machine = machine_that_shows(None)
     first, again = (
-        judge_against(machine, tmp_path, monkeypatch).opinion(NOW, Observation.from_wire(recovered(None)))
+        judge_against(machine, tmp_path, monkeypatch).check(NOW, Observation.from_wire(recovered(None)))
         for _ in range(2)
     )
     assert (first.verdict, again) == (Verdict.UNDECIDED, first)
@@ -383,7 +383,7 @@ def test_a_crash_disk_that_ends_while_it_starts_leaves_it_undecided(
     target = target_named("ext4-current")
     plan = pretended_plan(tmp_path, target, WORKLOAD, recoveries=(target.recovery(walk=True, fsck=False),))
     with DifferenceJudge(Reference("kernel:old", plan, nothing, Store(tmp_path / "store"))) as judge:
-        opinion = judge.opinion(NOW, outcome(*KNOWN))
+        opinion = judge.check(NOW, outcome(*KNOWN))
     assert opinion.verdict is Verdict.UNDECIDED
     assert "the crash disk process has ended" in str(opinion)
 
@@ -410,11 +410,11 @@ def test_a_comparison_that_was_stopped_starts_no_guest_for_the_threads_that_it_h
     nothing: Any = None
     plan = pretended_plan(tmp_path, TARGET, WORKLOAD, recoveries=(TARGET.recovery(walk=True, fsck=False),))
     with DifferenceJudge(Reference("kernel:old", plan, nothing, Store(tmp_path / "store"))) as judge:
-        assert "the crash disk process has ended" in str(judge.opinion(NOW, outcome(*KNOWN)))
+        assert "the crash disk process has ended" in str(judge.check(NOW, outcome(*KNOWN)))
         later = History(parse_workload("creat b\nsync", "later"), 1, 0)
-        assert "the comparison was stopped" in str(judge.opinion(later, outcome(*KNOWN)))
+        assert "the comparison was stopped" in str(judge.check(later, outcome(*KNOWN)))
         assert len(made) == 1
-        other = threading.Thread(target=judge.opinion, args=(NOW, outcome(*KNOWN)))
+        other = threading.Thread(target=judge.check, args=(NOW, outcome(*KNOWN)))
         other.start()
         other.join()
     assert len(made) == 2

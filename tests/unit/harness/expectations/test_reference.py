@@ -10,13 +10,13 @@ import pytest
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.planner import make_plan
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations import reference
 from postcrash.harness.expectations.difference import DifferenceJudge
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.model.judge import Judge
 from postcrash.reports.explanation import explanation
 from postcrash.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.store.records import recording_id

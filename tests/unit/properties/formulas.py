@@ -10,8 +10,9 @@ from posixpath import basename, dirname, normpath
 import z3
 
 from postcrash.model import Naming, Persistence, Route, words_where
-from postcrash.properties.formula_p1 import p1
-from postcrash.properties.logic import Formula, Thing, World, exists, forall
+
+from .formula_p1 import p1
+from .logic import Formula, Thing, World, exists, forall
 
 Groups = Callable[[World], list[tuple[int, ...]]]
 

@@ -3,8 +3,6 @@
 What the tree shows are z3 constants: `there("a")`, `byte("a", 4096)`, … . What the history says is known, so
 quantifiers over operations, names and places in files are finite and are written out. The predicates of the properties
 share nothing with this module: the tests compare the two (tests/unit/properties/test_formulas.py).
-
-Only this module and `formulas.py` need z3, and no other module imports them.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,8 +2,10 @@
 
 import re
 
-from postcrash.model import FsckResult
+from postcrash.model.observation import FsckResult, Observation
 
+BOOT_STOPS = 4
+"""The least status of a repair that ends a boot: fsck(8)."""
 _NOT_ABOUT_THE_DISK = {
     16: "usage or syntax error",
     32: "cancelled",
@@ -36,6 +38,18 @@ def why_not_repaired(result: FsckResult) -> str:
     if result.status == _REBOOT and _USAGE.search(result.output):
         return f"did not run: status {result.status} (usage error): {shortened(result.output)}"
     return why_not_looked(result)
+
+
+def why_boot_stops(observation: Observation) -> str:
+    """Why nobody would see what was mounted after a repair. Empty if the boot goes on, or if there was no repair."""
+    result = observation.repair
+    if result is None:
+        return ""
+    if reason := why_not_repaired(result):
+        return f"the program before the mount {reason}"
+    if result.status < BOOT_STOPS:
+        return ""
+    return f"the boot stops at exit status {result.status} of the program before the mount"
 
 
 def shortened(output: str) -> str:

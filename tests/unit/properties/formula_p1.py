@@ -10,7 +10,8 @@ from typing import NamedTuple
 import z3
 
 from postcrash.model import Naming
-from postcrash.properties.logic import Formula, World, exists, forall
+
+from .logic import Formula, World, exists, forall
 
 Named = frozenset[tuple[str, int]]
 """Names and the inodes that they stand for."""

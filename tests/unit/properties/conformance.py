@@ -8,11 +8,12 @@ spoilt.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from postcrash.model import Entry, History, Segment, Tree, Workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, Workload
+from postcrash.model.judge import Opinion
 from postcrash.model.segments import ZERO
 from postcrash.model.tree import ROOT_PATH
 from postcrash.model.units import BLOCK_BYTES
-from postcrash.properties.property import Judgement, Property
+from postcrash.properties.property import Property
 
 OPERATIONS_MAX = 8
 """Recorded operations of one workload. Each further one adds crash states."""
@@ -84,20 +85,22 @@ def _check_crash_free(checked: Property, workload: Workload) -> None:
     for each in (workload, workload.with_tail()):
         judgements = []
         for history, tree in crash_free(each):
-            judgement = checked.judge(history, tree)
+            judgement = checked.examine(history, Observation(0, tree))
             place = f"{checked.name}, {workload.name}, started {history.started}, returned {history.returned}"
-            assert judgement.holds, f"{place}: broken without a crash: {judgement.message}"
+            assert judgement.verdict is Verdict.HOLDS, f"{place}: broken without a crash: {judgement.message}"
             judgements.append(judgement)
         assert any(_says_something(judgement) for judgement in judgements), f"{checked.name}: {each.name} is vacuous"
 
 
-def _says_something(judgement: Judgement) -> bool:
+def _says_something(judgement: Opinion) -> bool:
     return judgement.relevant and judgement.message != ""
 
 
 def _refuses_something(checked: Property, workload: Workload) -> bool:
     history, tree = list(crash_free(workload))[-1]
-    judgements = [checked.judge(history, bad) for bad in spoilt(tree)]
+    judgements = [checked.examine(history, Observation(0, bad)) for bad in spoilt(tree)]
     for judgement in judgements:
-        assert judgement.holds or judgement.message, f"{checked.name}: a judgement on {workload.name} says nothing"
-    return not all(judgement.holds for judgement in judgements)
+        assert judgement.verdict is Verdict.HOLDS or judgement.message, (
+            f"{checked.name}: a judgement on {workload.name} says nothing"
+        )
+    return not all(judgement.verdict is Verdict.HOLDS for judgement in judgements)

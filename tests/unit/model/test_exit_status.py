@@ -2,8 +2,8 @@
 
 import pytest
 
-from postcrash.checkers.exit_status import shortened, why_not_looked, why_not_repaired
 from postcrash.model import FsckResult
+from postcrash.model.exit_status import shortened, why_not_looked, why_not_repaired
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 3, 4, 8, 12, 15, 17, 33, 125, 193, 255])
