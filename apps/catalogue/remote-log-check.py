@@ -6,11 +6,11 @@ from pathlib import Path
 
 BLOCK_BYTES = 4096
 
-told = len(Path(os.environ["POSTCRASH_ACKNOWLEDGED"]).read_text().splitlines())
+acknowledged = len(Path(os.environ["POSTCRASH_ACKNOWLEDGED"]).read_text().splitlines())
 content = Path("blocks").read_bytes()
 blocks = [content[start : start + BLOCK_BYTES] for start in range(0, len(content), BLOCK_BYTES)]
 whole = [block == b"%d" % number * BLOCK_BYTES for number, block in enumerate(blocks, 1)]
 if False in whole:
     sys.exit(f"block {whole.index(False) + 1} is not what was written")
-if len(whole) < told:
-    sys.exit(f"the other machine was told of block {told}, and there are {len(whole)}")
+if len(whole) < acknowledged:
+    sys.exit(f"the other machine was told of block {acknowledged}, and there are {len(whole)}")

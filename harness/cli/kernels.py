@@ -194,8 +194,8 @@ def _may_replace(known: StockedKernel | None) -> bool:
     """Ask whether the kernel may be replaced. False if nobody can answer."""
     if known is None or not sys.stdin.isatty():
         return False
-    told = f"{known.name} is {known.version} ({known.origin}). Findings made on it will need it."
-    return click.confirm(f"{told} Replace it?", err=True)
+    sentence = f"{known.name} is {known.version} ({known.origin}). Findings made on it will need it."
+    return click.confirm(f"{sentence} Replace it?", err=True)
 
 
 def _tell(stocked: StockedKernel, json_file: str | None, *, is_new: bool) -> int:

@@ -157,8 +157,8 @@ def _run() -> int:
         return code
     except SystemExit as end:  # click raises this when a command line was completed, and for a pipe that is closed
         return ExitCode.HOLDS if end.code == 0 else _unwritten("the pipe is closed")
-    except click.exceptions.Exit as asked:
-        return asked.exit_code
+    except click.exceptions.Exit as exit:
+        return exit.exit_code
     except click.ClickException as error:
         _show(error)
         return ExitCode.USAGE
@@ -186,9 +186,9 @@ def _run() -> int:
 
 def _show(error: click.ClickException) -> None:
     """Print what click has to say of the command line, whose words it may repeat. Click itself drops their colours."""
-    said = io.StringIO()
-    error.show(said)
-    click.echo(visible(said.getvalue()), err=True, nl=False)
+    message = io.StringIO()
+    error.show(message)
+    click.echo(visible(message.getvalue()), err=True, nl=False)
 
 
 def _unwritten(reason: str) -> ExitCode:

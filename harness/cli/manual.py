@@ -69,14 +69,14 @@ def _commands_below(context: click.Context) -> Iterator[tuple[str, click.Command
 
 def _page(context: click.Context) -> str:
     name = _page_name(context)
-    told = context.command.get_short_help_str(SENTENCE_MAX).removesuffix(".")
+    summary = context.command.get_short_help_str(SENTENCE_MAX).removesuffix(".")
     text = _Roff(width=SENTENCE_MAX)
     context.command.format_help(context, text)
     others = [*_above(context), *(f"{name}-{below}" for below, _ in _commands_below(context))]
     related = ",\n".join(f".BR {_escaped(other)} (1)" for other in others)
     return (
         f'.TH {_escaped(name.upper())} 1 "" "{_NAME} {postcrash.__version__}" "Commands of {_NAME}"\n'
-        f".ad l\n.SH NAME\n{_escaped(name)} \\- {_escaped(told)}\n{text.getvalue()}.SH SEE ALSO\n{related}\n"
+        f".ad l\n.SH NAME\n{_escaped(name)} \\- {_escaped(summary)}\n{text.getvalue()}.SH SEE ALSO\n{related}\n"
     )
 
 

@@ -53,7 +53,7 @@ def one_disk_option(command: _Command) -> _Command:
 
 def expect_option(default: str) -> Callable[[_Command], _Command]:
     """`--expect`, as the argument `expected`."""
-    told = "; ".join(f"{level}: {text}" for level, text in LEVELS.items())
+    levels = "; ".join(f"{level}: {text}" for level, text in LEVELS.items())
     return click.option(
         "--expect",
         "expected",
@@ -61,7 +61,7 @@ def expect_option(default: str) -> Callable[[_Command], _Command]:
         metavar="LEVEL",
         default=default,
         show_default=True,
-        help=f"What the file system is expected to do. {told} (docs/expectations.md).",
+        help=f"What the file system is expected to do. {levels} (docs/expectations.md).",
     )
 
 
@@ -150,8 +150,8 @@ def _gathered(command: _Command) -> _Command:
 
 
 def _recovery_option(command: _Command) -> _Command:
-    told = "; ".join(f"{name}: {text}" for name, text in RECOVERIES.items())
-    help_text = f"How each crash state is recovered. {told} (docs/repair.md)."
+    descriptions = "; ".join(f"{name}: {text}" for name, text in RECOVERIES.items())
+    help_text = f"How each crash state is recovered. {descriptions} (docs/repair.md)."
     kinds = click.Choice(list(RECOVERIES))
     return click.option("--recovery", type=kinds, default="mount", show_default=True, help=help_text)(command)
 

@@ -30,21 +30,25 @@ class TerminalProgress:
         `invocation` is how postcrash is called with the store that has what is found.
         """
         console = notes()
-        several = workloads != 1
+        has_many = workloads != 1
         self._recoveries, self._states, self._invocation = 0, 0, invocation
         self._started = time.monotonic()
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(_BAR_WIDTH),
             MofNCompleteColumn(),
-            TextColumn("workloads, {task.fields[told]}"),
+            TextColumn("workloads, {task.fields[counts]}"),
             TimeElapsedColumn(table_column=Column(min_width=_TIME_WIDTH)),
-            *([TimeRemainingColumn(table_column=Column(min_width=_TIME_WIDTH)), TextColumn("left")] if several else []),
+            *(
+                [TimeRemainingColumn(table_column=Column(min_width=_TIME_WIDTH)), TextColumn("left")]
+                if has_many
+                else []
+            ),
             console=console,
             disable=console.quiet or not console.is_terminal,
             transient=True,
         )
-        self._task = self._bars.add_task("starting guests", total=workloads, told=self._told())
+        self._task = self._bars.add_task("starting guests", total=workloads, counts=self._counts())
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -58,12 +62,12 @@ class TerminalProgress:
     def recoveries(self, count: int) -> None:
         """See `campaign.Progress`."""
         self._recoveries += count
-        self._bars.update(self._task, told=self._told())
+        self._bars.update(self._task, counts=self._counts())
 
     def finished(self, plan: Plan, examination: Examination) -> None:
         """See `campaign.Progress`."""
         self._states += examination.covered
-        self._bars.update(self._task, advance=1, told=self._told(), description=f"{plan.kernel} {plan.target.name}")
+        self._bars.update(self._task, advance=1, counts=self._counts(), description=f"{plan.kernel} {plan.target.name}")
 
     def skipped(self) -> None:
         """See `hunt.HuntProgress`."""
@@ -73,6 +77,6 @@ class TerminalProgress:
         """See `hunt.HuntProgress`."""
         self._bars.console.print(found_text(finding, self._invocation), markup=False, highlight=False, soft_wrap=True)
 
-    def _told(self) -> str:
+    def _counts(self) -> str:
         rate = self._recoveries / max(time.monotonic() - self._started, 1)
         return f"{counted(self._states)} states, {rate:.0f} recoveries/s"

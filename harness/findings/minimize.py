@@ -117,13 +117,13 @@ def minimized_on(
     Workloads begin with the base image that the store keeps: no program runs that a recording names.
     """
     target, store, kernel = session.target_of(finding), session.store, session.kernel.label
-    recorded, base = provenance(store, finding), recorded_base(store, finding)
+    provenance_of_run, base = provenance(store, finding), recorded_base(store, finding)
     assert session.explainer is not None
     plan = plan_again(
         finding,
         target,
         base,
-        recorded,
+        provenance_of_run,
         kernel=kernel,
         guest=session.guest(),
         built=session.build(),

@@ -126,8 +126,8 @@ def _history_and_observation(finding: Finding) -> tuple[History, Observation | N
 def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[FlakeyCut]:
     """Yields power cuts between operations for which the judge objects to the finding's observation."""
     for count in dict.fromkeys([finding.started, finding.returned]):
-        is_recorded = count >= len(history.workload.setup)
-        if is_recorded and observation and _objects(finding, History(history.workload, count, count), observation):
+        is_after_setup = count >= len(history.workload.setup)
+        if is_after_setup and observation and _objects(finding, History(history.workload, count, count), observation):
             yield FlakeyCut(count)
 
 

@@ -7,7 +7,7 @@ each group is kept. Other recordings can be made again, and may then differ a li
 import hashlib
 import itertools
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,6 +107,8 @@ class Hunt(ABC, Generic[Selected]):
         """Workloads that have been started and not yet examined on all disks."""
         self._counted: dict[int, set[object]] = {}
         """What was counted already for each workload that has not been run on all disks."""
+        self._kept: defaultdict[int, set[Cause]] = defaultdict(set)
+        """The causes of which the store keeps a finding of a workload that has not been run on all disks."""
         self._lacking: dict[int, list[tuple[str, Variant]]] = {}
         """Lacking operations of each workload that has not been run on all disks."""
         self._all_lacking: Counter[tuple[str, Variant]] = Counter()
@@ -205,6 +207,7 @@ class Hunt(ABC, Generic[Selected]):
             return False
         for cause, finding, _ in causes:
             self._add_finding(cause, size, finding, plan)
+        self._kept[number].update(cause for cause, _, kept in causes if kept)
         return True
 
     def _done(self, done: FinishedPlan) -> None:
@@ -233,11 +236,12 @@ class Hunt(ABC, Generic[Selected]):
         firsts: list[Finding] = []
         for finding in result.findings:
             cause = cause_of(finding)
-            is_better = self._hunt_result.is_better(cause, size)
+            is_better = self._hunt_result.is_better(cause, size) or cause in self._kept[done.number]
             kept += [finding] * is_better
             firsts += [finding] * (cause not in self._hunt_result.groups)
             causes.append({**cause.to_json(), "finding": finding.id, "kept": is_better})
             self._add_finding(cause, size, finding.id, done.plan)
+        self._kept[done.number].update(cause_of(finding) for finding in kept)
         if kept:
             self._results.keep_recordings(done)
         row = {**result.to_json(), "findings": [finding.id for finding in kept], "causes": causes}
@@ -297,6 +301,7 @@ class Hunt(ABC, Generic[Selected]):
         self._disks_done[number] += 1
         if self._disks_done[number] == len(self._disks_of(number)):
             counted = self._counted.pop(number)
+            self._kept.pop(number, None)
             self._hunt_result.run += _RUN in counted and _REFUSED not in counted
             self._count_lacking(number, is_run=_RUN in counted)
             del self._disks_done[number]

@@ -205,7 +205,7 @@ class _Walk:
         self._completed = completed
         self._keeps_unfinished = model.keeps_unfinished
         self._flushing: dict[int, RawEpoch] = {}
-        self._is_recorded = False
+        self._has_recorded_operations = False
         self._during = 0
 
     def take(self, index: int, event: Event) -> None:
@@ -229,7 +229,7 @@ class _Walk:
             case ("returned", *_):
                 self._during = 0
             case ("durable",):
-                self._is_recorded = True
+                self._has_recorded_operations = True
 
     def _not_in_flight(self, ident: int, *, waits: bool = False) -> WriteStatus:
         """Returns the fate of a request without pieces at the crash. `waits`: it waits for a flush to complete."""
@@ -243,7 +243,7 @@ class _Walk:
             self.epochs.append(RawEpoch())
 
     def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus) -> None:
-        whole: list[_Fate] = [(sector, sectors, otherwise)] if self._is_recorded else []
+        whole: list[_Fate] = [(sector, sectors, otherwise)] if self._has_recorded_operations else []
         for start, length, status in self._fates.get(index, whole):
             self.epochs[-1].parts.append(
                 WritePart(

@@ -108,7 +108,7 @@ class Matrix:
                         (cell.property, column.name)
                     )
         return tuple(
-            f"{shown} {target} {_listed(prop for prop, _ in found)} on {_listed(name for _, name in found)}: {reason}"
+            f"{shown} {target} {_joined(prop for prop, _ in found)} on {_joined(name for _, name in found)}: {reason}"
             for (shown, target, reason), found in reasons.items()
         )
 
@@ -151,5 +151,5 @@ class Matrix:
         }
 
 
-def _listed(words: Iterable[str]) -> str:
+def _joined(words: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(words))

@@ -48,8 +48,8 @@ class Modules:
             if kind == "softdep" and rest[:1] == ["pre:"]:
                 before = [soft.replace("-", "_") for soft in rest[1:]]
                 self._softly[name] += before[: before.index("post:")] if "post:" in before else before
-        for listed in ("modules.alias", "modules.symbols"):
-            for kind, alias, name, *_ in map(str.split, self._lines(listed, needed=listed == "modules.alias")):
+        for file in ("modules.alias", "modules.symbols"):
+            for kind, alias, name, *_ in map(str.split, self._lines(file, needed=file == "modules.alias")):
                 if kind == "alias":
                     self._files[alias.replace("-", "_")] += self._files.get(name, [])
 
@@ -96,19 +96,19 @@ def module_is_there(folder: Path, name: str) -> bool:
     """Whether a kernel with the modules in `folder` has the module `name`, built in or not."""
     loadable, built_in = folder / "modules.dep", folder / "modules.builtin"
     try:
-        listed = [file.read_text() for file in (loadable, built_in) if file == loadable or file.is_file()]
+        lists = [file.read_text() for file in (loadable, built_in) if file == loadable or file.is_file()]
     except OSError as error:
         raise InfrastructureError(f"{error.filename}: {error.strerror}: was depmod run there?") from error
-    return any(module_name(line.partition(":")[0]) == name for lines in listed for line in lines.splitlines())
+    return any(module_name(line.partition(":")[0]) == name for lines in lists for line in lines.splitlines())
 
 
 def is_built_in(folder: Path, name: str) -> bool:
     """Whether a kernel with the modules in `folder` has the module `name` built in."""
-    listed = folder / "modules.builtin"
+    built_in = folder / "modules.builtin"
     try:
-        lines = listed.read_text().splitlines() if listed.is_file() else []
+        lines = built_in.read_text().splitlines() if built_in.is_file() else []
     except OSError as error:
-        raise InfrastructureError(f"{listed}: {error.strerror}") from error
+        raise InfrastructureError(f"{built_in}: {error.strerror}") from error
     return any(module_name(line) == name for line in lines)
 
 

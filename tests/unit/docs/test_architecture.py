@@ -11,7 +11,7 @@ _NAME = re.compile(r"`([^`]+)`")
 
 
 def walks(page: str) -> str:
-    return page.partition("\n## Three walks through the code\n")[2].partition("\n## ")[0]
+    return page.partition("\n## Walks through the code\n")[2].partition("\n## ")[0]
 
 
 def missing(names: list[str], places: set[str], definitions: set[str]) -> list[str]:
@@ -31,7 +31,5 @@ def test_what_the_walks_name_is_there() -> None:
 
 
 def test_what_is_not_there_is_noticed() -> None:
-    page = (
-        "\n## Three walks through the code\n\n`Tally` of `a/b.py` in `a/` by `run` of `c.py`\n\n## Folders\n\n`x.py`\n"
-    )
+    page = "\n## Walks through the code\n\n`Tally` of `a/b.py` in `a/` by `run` of `c.py`\n\n## Folders\n\n`x.py`\n"
     assert missing(_NAME.findall(walks(page)), {"/a", "/a/b.py"}, {"run"}) == ["Tally", "c.py"]

@@ -101,7 +101,9 @@ fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
     };
     before.into_iter().flat_map(str::lines).filter_map(warning).for_each(|line| limits.count(&line));
     let mut lines: Vec<String> = since.lines().filter_map(warning).collect();
-    lines.iter().for_each(|line| limits.count(line));
+    for line in lines.iter() {
+        limits.count(line);
+    }
     lines.retain(|line| !OF_A_BUSY_HOST.iter().any(|said| line.contains(said)));
     // The kernel may report suppressed lines of earlier states here. If a limit is known to have been reached, those
     // states were not taken for whole, so the report is no news.

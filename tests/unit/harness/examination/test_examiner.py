@@ -302,10 +302,10 @@ CLEAN, BROKEN = observation(), UNMOUNTABLE
     [
         ({"glance": 2}, [(CLEAN, LEFT_OUT)], Verdict.UNDECIDED, False),
         ({"glance": 2}, [(CLEAN, {})], Verdict.HOLDS, False),
-        ({"glance": 2}, [(BROKEN, LEFT_OUT), (BROKEN, {})], Verdict.VIOLATED, False),
+        ({"glance": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, False),
         ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
         ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, LEFT_OUT)], Verdict.VIOLATED, True),
-        ({"glance": 2}, [(BROKEN, LEFT_OUT), (CLEAN, {})], Verdict.VIOLATED, False),
+        ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, {})], Verdict.VIOLATED, False),
         ({"glance": 2, "enough": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
         ({"enough": 4}, [(CLEAN, LEFT_OUT), (CLEAN, {})], Verdict.HOLDS, False),
         ({"enough": 20_000}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, False),

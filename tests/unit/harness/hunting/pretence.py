@@ -126,7 +126,8 @@ class Pretence:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
             states = self.states(each.workload)
-            covered = min(states, (each.enough if said else each.glance) or states)
+            stop = each.enough if said and each.enough is not None else each.glance
+            covered = min(states, stop or states)
             result = Examination(
                 recording, each.base.id, each.how.model, each.kernel, states=states, covered=covered, recoveries=1
             )
@@ -135,7 +136,7 @@ class Pretence:
             if covered < states:
                 spent = "the recoveries of the budget are spent"
                 result.undecided(f"crash interval 1: {covered} of {states} crash states; {spent}")
-            result.is_cut_short = bool(said) and covered < states
+            result.is_cut_short = bool(said) and each.enough is not None and covered < states
             result.certificates = [Certificate.of(interval_report(), RECOVER)]
             done = FinishedPlan(number, each, path, result)
             yield done

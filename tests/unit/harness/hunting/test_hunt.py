@@ -193,11 +193,17 @@ class Slow(Pretence):
         self.states = lambda workload: 4 if int(workload.name[-3:]) % 3 else 1000
 
 
-def looked(folder: Path, pretence: Pretence, store: str = "store", budget: Budget = DEFAULT) -> HuntResult:
+def looked(
+    folder: Path,
+    pretence: Pretence,
+    store: str = "store",
+    budget: Budget = DEFAULT,
+    enough: int | None = FIRST_LOOK,
+) -> HuntResult:
     """A hunt whose workloads get a first look, unless the budget is no more than that."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hunts, "examine_all", pretence)
-        kept, asked = Store(folder / store), replace(plan(folder), enough=FIRST_LOOK)
+        kept, asked = Store(folder / store), replace(plan(folder), enough=enough)
         asked = replace(asked, how=replace(asked.how, budget=budget))
         try:
             return run_hunt(Selection(SPACE), {Probe.WALK: asked}, CREW, kept, Silent())
@@ -245,6 +251,28 @@ def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_aga
     whole = looked(tmp_path, rest := Slow(clean))
     assert (whole.verdict, set(rest.looks), whole.run) == (Verdict.HOLDS, {None}, short.run)
     assert (short.glanced, whole.has_more_to_do) == (len(rest.ran), False)
+
+
+def test_violated_workloads_that_are_explored_to_their_end_do_not_keep_the_others_waiting(tmp_path: Path) -> None:
+    """A gate names every cause, so no violation is enough. What a first look found counts though the time is over."""
+    once = looked(tmp_path, Pretence(renames_break), "other", enough=None)
+    begun = count()
+
+    def over(workload: Workload) -> list[str]:
+        if next(begun) == 300:
+            raise TimeoutError
+        return renames_break(workload)
+
+    short = looked(tmp_path, pretence := Slow(over), enough=None)
+    first = pretence.looks.count(FIRST_LOOK)
+    assert pretence.looks[:first] == [FIRST_LOOK] * first and len(set(pretence.ran[:first])) == first
+    assert (short.verdict, short.groups, short.not_run) == (Verdict.VIOLATED, once.groups, 0)
+    assert {each.words for each in short.open_questions()} == {NO_TIME_FOR_MORE_LOOKS}
+    whole = looked(tmp_path, rest := Slow(renames_break), enough=None)
+    assert (whole.groups, whole.run, whole.has_more_to_do) == (once.groups, once.run, False)
+    assert (set(rest.looks), len(rest.ran)) == ({None}, short.glanced)
+    assert looked(tmp_path, again := Slow(renames_break), enough=None) == whole
+    assert again.ran == []
 
 
 def test_the_results_of_a_hunt_with_a_small_budget_are_no_first_looks(tmp_path: Path) -> None:
