@@ -28,7 +28,8 @@ exists, under whichever name. These are the rules:
 - A name must be gone if it was taken from a directory before the directory was made durable, and the directory is
   found.
 - An inode that had a durable name and was only renamed since must be found, under its old name or a new one: the rename
-  takes the old name away by giving the new one. The same holds for the directories above it.
+  takes the old name away by giving the new one. The same holds for the directories above it. A directory that lacks a
+  name which the durable one certainly has is another one.
 - Two names must be found as names of one inode if each can stand for this inode only. They must be found as names of
   two inodes if there is no inode that both can stand for.
 - The file found under a name must be as was promised of an inode that the name can stand for. Its size must lie between

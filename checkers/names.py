@@ -138,7 +138,7 @@ class NameObligations:
 
         @cache
         def is_there(inode: int, path: str) -> bool:
-            return could_be(inode, tree[path])
+            return could_be(inode, tree[path]) and self._has_entries(inode, path, tree)
 
         found = {}
         for kept in self.kept:
@@ -147,6 +147,10 @@ class NameObligations:
             else:
                 yield kept.barrier.count, kept.path, self._lost(kept)
         yield from self._lost_to_another(tree, found, is_there)
+
+    def _has_entries(self, directory: int, path: str, tree: Tree) -> bool:
+        """Whether `path` has every name that the directory certainly has. True of what is no directory."""
+        return all(within(path, name) in tree for name in self._certain_of(directory))
 
     def _lost_to_another(self, tree: Tree, places: dict[int, list[str]], could_be: CouldBe) -> Iterator[Broken]:
         """An inode that is there only as what must be another one. `places` has where each can be."""

@@ -93,6 +93,10 @@ FINE = [
     (FOUR_K, "creat b; exchange a b", "a b=w0:4096"),
     # A directory that is moved later takes its names along.
     ("mkdir D; creat D/a", "rename D E", "E/ E/a"),
+    ("mkdir D; creat D/a", "rename D E; mkdir D", "D/ E/ E/a"),
+    ("mkdir D; creat D/a", "rename D E; mkdir D", "D/ D/a"),
+    ("mkdir D; creat D/a", "rename D E; unlink E/a; mkdir D", "D/"),
+    ("mkdir D; creat D/a; mkdir E", "rename D/a E/a; rename D F; mkdir D", "D/ E/ E/a"),
     ("mkdir D; creat D/a", "rename D E; creat E/b; fsync E/b", "E/ E/a"),
     ("mkdir D; mkdir E; creat D/a", "rename D/a E/a; fsync D", "D/ E/"),
     # A name that might be another file's
@@ -302,6 +306,13 @@ BROKEN = [
     ),
     # A name that stood for a file and stands for a directory now: the entries of the directory are still promised.
     ("creat a; mkdir D; creat D/b", "exchange D a", "D a/", "the set-up was durable, but a/b is missing"),
+    # A new directory has the name of a durable one that was renamed, and cannot be that one, which has a name in it.
+    (
+        "mkdir D; creat D/a",
+        "rename D E; mkdir D",
+        "D/",
+        "the set-up was durable, but what was D then is not there as D or E",
+    ),
 ]
 
 
