@@ -8,9 +8,9 @@ FAULTS = [
     Fault(
         "the earliest write shows, not the latest",
         "component.rs",
-        "written.iter().for_each(|&(at, source)| sources[at] = source);",
-        "written.iter().filter(|w| sources[w.0] == stable[w.0]).copied().collect::<Vec<_>>()\n"
-        "                    .into_iter().for_each(|(at, source)| sources[at] = source);",
+        "for &(at, source) in &written {",
+        "let first = written.iter().filter(|w| sources[w.0] == stable[w.0]).copied();\n"
+        "                for (at, source) in first.collect::<Vec<_>>() {",
         "brute_force",
     ),
     Fault(

@@ -78,7 +78,7 @@ def test_each_command_that_is_printed_names_the_store(printer: Printer) -> None:
     for line, source in printer.printed.items():
         assert source == "bundle" or shlex.split(line)[1:3] == ["--store", printer.store], (source, line)
     names = {shlex.split(line)[1 if source == "bundle" else 3] for line, source in printer.printed.items()}
-    assert names == {"explain", "repro", "report", "bundle", "gate"}
+    assert names == {"explain", "repro", "report", "gate"}
 
 
 def test_each_command_that_is_printed_runs(printer: Printer) -> None:
