@@ -66,6 +66,9 @@ def test_mount_options_are_compared(tmp_path: Path) -> None:
     text = reported(tmp_path, empty["id"])
     assert "do not object to this state" in " ".join(text.split())
     assert "#   target:ext4-current never showed this after a crash at this instant" in text
+    refused = postcrash(tmp_path, "report", empty["id"], "--try", "--times", "1", "-o", "other.txt", "--fstests", "999")
+    assert (refused.returncode, (tmp_path / "other.txt").exists()) == (ExitCode.USAGE, False)
+    assert refused.stderr.startswith(f"postcrash: {empty['id']}: there is no test of fstests: "), "nothing was run"
 
 
 def test_what_it_is_compared_with_has_to_be_there(tmp_path: Path) -> None:

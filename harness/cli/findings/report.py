@@ -112,7 +112,7 @@ def report(
     target = session.target_of(finding)
     addresses = recipients(tree, target.fstype) if tree is not None else ()
     shown = finding_to_show(finding, target)
-    if name is not None:  # raises UsageError before anything is run
+    if name is not None and is_tried:  # raises UsageError before anything is run
         _fstests(session, shown, target, name, None)
     reproduction = _reproduction(session, shown, target, times if is_tried else 0, is_tried_on_others)
     if script_file is not None:

@@ -147,6 +147,7 @@ def test_an_application_and_its_variants(tmp_path: Path) -> None:
     text += '[parts.b]\napplication = "app.toml"\nevery = true\n'
     (one,), both = planned(tmp_path, text), planned(tmp_path, text, name="b")
     assert (one.name, one.workloads.count) == ("a", 1)
+    assert isinstance(one.workloads, ListSelection) and one.workloads.one_look
     assert "echo 2" in texts(one)[0]
     assert [each.name for each in both] == ["b: app[n=1]", "b: app[n=2]"]
 

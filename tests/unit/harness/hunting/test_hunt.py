@@ -275,6 +275,14 @@ def test_violated_workloads_that_are_explored_to_their_end_do_not_keep_the_other
     assert again.ran == []
 
 
+def test_what_a_first_look_kept_is_kept_by_the_second_one_too(tmp_path: Path) -> None:
+    """A smaller workload may have come in between. Without it, the same command would run the workload again."""
+    whole = looked(tmp_path, Slow(renames_break), enough=None)
+    assert whole.groups
+    assert looked(tmp_path, again := Slow(renames_break), enough=None) == whole
+    assert again.ran == []
+
+
 def test_the_results_of_a_hunt_with_a_small_budget_are_no_first_looks(tmp_path: Path) -> None:
     """They are whole: their findings and refusals would be forgotten if the time ended before the second looks."""
 
