@@ -149,7 +149,7 @@ class NameObligations:
         yield from self._lost_to_another(tree, found, is_there)
 
     def _has_entries(self, directory: int, path: str, tree: Tree) -> bool:
-        """Whether `path` has every name that the directory certainly has. True of what is no directory."""
+        """Whether `path` has every name that the directory certainly has. Always true for files."""
         return all(within(path, name) in tree for name in self._certain_of(directory))
 
     def _lost_to_another(self, tree: Tree, places: dict[int, list[str]], could_be: CouldBe) -> Iterator[Broken]:

@@ -53,8 +53,8 @@ class Plan:
     """Whether judges of open contents look for further violations in an outcome that they object to. They do not if
     each opinion starts a process."""
     glance: int | None = None
-    """The number of recoveries after which a workload is explored no further. If they show a violation and there is
-    `enough`, this number counts. None: no such number."""
+    """The number of recoveries after which a workload is explored no further, unless they show a violation and `enough`
+    is set: then exploration goes on to that number. None: no such number."""
     enough: int | None = None
     """The number of recoveries after which a violated workload is explored no further. None: no such number."""
     recording: int = 1

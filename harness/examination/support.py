@@ -1,6 +1,7 @@
 """Whether a file system lacks an operation, or fails to do what it can do.
 
-A kernel answers both with the same errno: link(2) fails with EPERM for all files on vfat, and for one file in a bug.
+A kernel answers both with the same errno: link(2) fails with EPERM for every file of vfat, and for some files of a file
+system with a bug.
 """
 
 from postcrash.model.operation import Variant

@@ -108,7 +108,7 @@ class Hunt(ABC, Generic[Selected]):
         self._counted: dict[int, set[object]] = {}
         """What was counted already for each workload that has not been run on all disks."""
         self._kept: defaultdict[int, set[Cause]] = defaultdict(set)
-        """The causes of which the store keeps a finding of a workload that has not been run on all disks."""
+        """For each workload that has not been run on all disks, the causes of which the store keeps a finding."""
         self._lacking: dict[int, list[tuple[str, Variant]]] = {}
         """Lacking operations of each workload that has not been run on all disks."""
         self._all_lacking: Counter[tuple[str, Variant]] = Counter()
