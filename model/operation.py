@@ -343,8 +343,16 @@ class Operation:
     @property
     def handles(self) -> tuple[str, ...]:
         """The handles that stand in place of A, B or F."""
-        given = (str(value) for argument, value in self.arguments if argument.kind in PATHS)
-        return tuple(path for path in given if path.startswith(HANDLE))
+        return tuple(name for name in self._names if name.startswith(HANDLE))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that stand in place of A, B or F. A handle counts as the path that it is named after."""
+        return tuple(name.removeprefix(HANDLE) for name in self._names)
+
+    @property
+    def _names(self) -> Iterator[str]:
+        return (str(value) for argument, value in self.arguments if argument.kind in PATHS)
 
     @property
     def arguments(self) -> Iterator[tuple[Argument, str | int]]:

@@ -1,4 +1,4 @@
-"""Measure how the findings of docs/findings show in a gate, for harness/gate/known_findings.toml.
+"""Measure how the findings of docs/findings show in a gate, for harness/findings/known_findings.toml.
 
     python -m tests.known_findings FOLDER > shows.toml
 

@@ -23,10 +23,10 @@ from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.earlier_runs import Sightings, UnfinishedParts
 from postcrash.harness.gate.follow_up import FollowUp
-from postcrash.harness.gate.known_findings import with_upstream
 from postcrash.harness.gate.merging import fixed_lines, with_untested_requirements
 from postcrash.harness.gate.part_scheduler import FollowUps, Runner, run_in_turns
 from postcrash.harness.gate.planning import PlannedPart, Planner, labelled
+from postcrash.harness.gate.upstream import with_upstream
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.hunting.space_hunt import Shard
 from postcrash.model.numbers import plural

@@ -1,11 +1,12 @@
 """The cause that findings of many workloads share: the checker, its message, and the kinds of writes that were lost."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from postcrash.harness.findings.known_findings import other_than
 from postcrash.model import Operation, parse_workload
-from postcrash.model.operation import FORMS, HANDLE, PATHS
+from postcrash.model.operation import FORMS
 from postcrash.model.tree import ROOT_PATH
 from postcrash.store.explanation_data import ExplainedWrite
 from postcrash.store.json_codec import Json
@@ -29,34 +30,47 @@ FILE_DATA = "file data"
 class Cause:
     """What findings of one group have in common.
 
-    message  what the checker says, with N for each number and PATH for each name of the workload
-    lost     the kinds of writes that the crash lost, sorted; empty if it lost none
+    message     what the checker says, with N for each number and PATH for each name of the workload
+    lost        the kinds of writes that the crash lost, sorted; empty if it lost none
+    other_than  the known finding that shows in the same words, but not in such a workload; empty if there is none
     """
 
     checker: str
     message: str
     lost: tuple[str, ...]
+    other_than: str = ""
 
     def to_json(self) -> Json:
         """As decoded JSON."""
-        return {"checker": self.checker, "message": self.message, "lost": list(self.lost)}
+        return {
+            "checker": self.checker,
+            "message": self.message,
+            "lost": list(self.lost),
+            "other_than": self.other_than,
+        }
 
     @staticmethod
     def from_json(obj: Json) -> "Cause":
         """What `to_json` gave."""
-        return Cause(obj["checker"], obj["message"], tuple(obj["lost"]))
+        return Cause(obj["checker"], obj["message"], tuple(obj["lost"]), obj["other_than"])
 
 
 def cause_of(finding: Finding) -> Cause:
-    """The finding's cause. A lost write is named by its name if it has one, otherwise by its magic number."""
+    """The finding's cause. A lost write is named by its name if it has one, otherwise by its magic number.
+
+    A failure that cannot be the known one has a cause of its own, so that accepting the known one does not accept it.
+    """
     lost = () if finding.explanation is None else finding.explanation.lost
-    return Cause(finding.checker, general(finding.message, finding), tuple(sorted({_kind(each) for each in lost})))
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    message = _general(finding.message, workload.operations)
+    words = (finding.checker, message, tuple(sorted({_kind(each) for each in lost})))
+    return Cause(*words, other_than(finding.target, finding.model, words, workload))
 
 
-def general(text: str, finding: Finding) -> str:
+def _general(text: str, operations: Iterable[Operation]) -> str:
     """`text` without the names and numbers that differ from one workload to the next."""
     parts, end = [], 0
-    for match in names_in(text, parse_workload(finding.workload_text, finding.workload_name).operations):
+    for match in names_in(text, operations):
         parts += [text[end : match.start()], "PATH"]
         end = match.end()
     return without_numbers("".join([*parts, text[end:]]))
@@ -64,19 +78,12 @@ def general(text: str, finding: Finding) -> str:
 
 def names_in(text: str, operations: Iterable[Operation]) -> list[re.Match[str]]:
     """Where `text` names files of the operations, or files in a folder that they name."""
-    paths = {path for operation in operations for path in paths_of(operation) if path != ROOT_PATH}
+    paths = {path for operation in operations for path in operation.paths if path != ROOT_PATH}
     if not paths:
         return []
     longest_first = sorted(paths, key=lambda path: (-len(path), path))
     found = re.finditer(rf"(?<![\w/.])(?:{'|'.join(map(re.escape, longest_first))})(?:/[\w.-]+)*(?![\w/])", text)
     return [match for match in found if not _is_article(text, match, paths)]
-
-
-def paths_of(operation: Operation) -> Iterator[str]:
-    """The paths of the operation. A handle counts as the path that it is named after."""
-    for argument, value in operation.arguments:
-        if argument.kind in PATHS:
-            yield str(value).removeprefix(HANDLE)
 
 
 def _is_article(text: str, match: re.Match[str], paths: set[str]) -> bool:

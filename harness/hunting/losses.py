@@ -9,7 +9,7 @@ they have in common are the calls from the one on that last changed what is wron
 import re
 from collections.abc import Sequence
 
-from postcrash.harness.hunting.causes import names_in, paths_of
+from postcrash.harness.hunting.causes import names_in
 from postcrash.model import Operation, Workload, parse_workload
 from postcrash.model.operation import Naming
 from postcrash.store.records import Finding
@@ -66,7 +66,7 @@ def _loss(message: str) -> str:
 
 def _last_change(operations: Sequence[Operation], changes: Sequence[int], path: str) -> list[int]:
     """The number of the operation that last changed what `path` names, or a folder that it is in; empty if none did."""
-    about = [number for number in changes if any(_is_within(path, each) for each in paths_of(operations[number]))]
+    about = [number for number in changes if any(_is_within(path, each) for each in operations[number].paths)]
     return ([number for number in about if not _only_prepares(operations[number])] or about)[-1:]
 
 

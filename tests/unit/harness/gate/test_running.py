@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.session import Session
+from postcrash.harness.findings.known_findings import known_findings
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.planning import PlannedPart, Planner
 from postcrash.harness.gate.running import (
@@ -77,6 +78,22 @@ def test_numbers_make_no_other_cause_and_are_in_the_message(planned: PlannedPart
 
     assert failure(3).cause == failure(4).cause
     assert (failure(3).message, failure(4).message) == ("operation 3: cannot tell", "operation 4: cannot tell")
+
+
+def test_a_failure_in_the_words_of_a_known_finding_has_a_cause_of_its_own(planned: PlannedPart, tmp_path: Path) -> None:
+    """A baseline that accepts the known finding must not accept a bug in other operations."""
+    showing = known_findings()["ext4-replace-not-waited"].shows[0]
+    asked = plan(tmp_path)
+
+    def cause(text: str, target: str) -> str:
+        made = replace(asked, workload=parse_workload(text, "w"))
+        finding = found(made, showing.message.replace("PATH", "a").replace("N", "1"), "r-0123456789abcdef")
+        return cause_of_finding(planned, replace(finding, checker=showing.judge, target=target, model="cache"))
+
+    creates = "creat a\ncreat b\nappend a 1\n"
+    text, target = showing.workloads[0], "ext4-current"
+    assert cause(f"creat z\n{text}", target) == cause(text, target) == cause(creates, "xfs")
+    assert cause(creates, target) != cause(text, target)
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("hunt", "holds"), ("corpus", "undecided")])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.harness.hunting.causes import Cause, cause_of, general
+from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.store.explanation_data import ExplainedWrite, Explanation
 from postcrash.store.records import Finding
 
@@ -57,7 +57,7 @@ def write(what: str, name: str = "") -> ExplainedWrite:
     ],
 )
 def test_names_and_numbers_make_no_difference(message: str, shown: str) -> None:
-    assert general(message, finding(message)) == shown
+    assert cause_of(finding(message)).message == shown
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_file_called_a_is_not_the_word(message: str) -> None:
     named = {
         name: finding(message.format(*[name] * 3), f"mkdir A\ncreat A/foo\ncreat {name}\n") for name in ("a", "bar")
     }
-    causes = {name: general(each.message, each) for name, each in named.items()}
+    causes = {name: cause_of(each).message for name, each in named.items()}
     assert causes["a"] == causes["bar"]
     assert "PATH" in causes["a"]
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from postcrash.harness.findings.known_findings import KnownFinding, known_findings
 from postcrash.harness.gate.baseline import KernelRange
-from postcrash.harness.gate.known_findings import KnownFinding, known_findings, page_of, shape
+from postcrash.harness.gate.upstream import page_of, shape
 from postcrash.harness.hunting.causes import Cause
 from postcrash.model import parse_workload
 
