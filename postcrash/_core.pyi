@@ -2,7 +2,8 @@
 
 An event is one of
 ("write", id, sector, sectors, fua, preflush), ("zero", id, sector, sectors, discard), ("flush", id), ("complete", id),
-("started", operation), ("returned", operation, errno), ("durable",), in the order of the disk.
+("started", operation), ("returned", operation, errno), ("durable",), in the order of the disk. A flush of another disk
+than the first is ("flush", id, disk). The sectors of several disks are numbered one disk after the other.
 A note of a system call is (events, "call-begins", thread, program, call) or (events, "call-ends", thread, result). It
 stands behind so many events, is none, and changes no crash state. An error is a negative errno.
 Choices are pairs (component, version); a component that is not named has version 0, which keeps all that it can.
@@ -14,8 +15,9 @@ from typing import Any, Literal
 
 Mark = tuple[Literal["started"], int] | tuple[Literal["returned"], int, int] | tuple[Literal["durable"]]
 """("started", operation), ("returned", operation, errno), or ("durable",): the set-up is."""
-Request = tuple[Literal["zero"], int, int, int, bool] | tuple[Literal["flush"], int] | tuple[Literal["complete"], int]
-"""("zero", id, sector, sectors, discard), ("flush", id), or ("complete", id): the request of that id is."""
+Flush = tuple[Literal["flush"], int] | tuple[Literal["flush"], int, int]
+Request = tuple[Literal["zero"], int, int, int, bool] | Flush | tuple[Literal["complete"], int]
+"""("zero", id, sector, sectors, discard), a flush, or ("complete", id): the request of that id is."""
 Event = Mark | Request | tuple[Literal["write"], int, int, int, bool, bool]
 """What a recording has: marks, requests, and ("write", id, sector, sectors, fua, preflush)."""
 CallNote = tuple[int, Literal["call-begins"], int, str, str] | tuple[int, Literal["call-ends"], int, int]
@@ -41,7 +43,10 @@ class Recording:
     def __init__(self, path: str | PathLike[str]) -> None: ...
     @property
     def disk_sectors(self) -> int:
-        """Sectors (512 B) of the disk."""
+        """Sectors (512 B) of the disk, or of all disks."""
+    @property
+    def disks(self) -> list[int]:
+        """Sectors of each disk."""
     @property
     def metadata(self) -> str:
         """JSON text."""
@@ -160,8 +165,10 @@ class DeviceModel:
     def prose(self) -> str:
         """What the drive does, in words."""
 
-def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Iterable[NewEvent]) -> None:
-    """Write a recording of `events`, one by one."""
+def write_recording(
+    path: str | PathLike[str], disk_sectors: int | Sequence[int], metadata: str, events: Iterable[NewEvent]
+) -> None:
+    """Write a recording of `events`, one by one. `disk_sectors` are those of the one disk, or of each disk."""
 
 def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict[str, Any]:
     """What the log of a disk with `disk_sectors` (512 B) holds.

@@ -39,7 +39,7 @@ def trace(recording: Recording) -> Trace:
                 requests.append(
                     Request(kind=kind, sector=sector, sectors=sectors, submitted=number, completed=completed.get(id))
                 )
-            case ("flush", id):
+            case ("flush", id, _):
                 requests.append(
                     Request(kind="flush", sector=0, sectors=0, submitted=number, completed=completed.get(id))
                 )

@@ -28,10 +28,11 @@ class ZeroEvent(NamedTuple):
 
 
 class FlushEvent(NamedTuple):
-    """A flush is submitted."""
+    """A flush of a disk is submitted."""
 
     kind: Literal["flush"]
     id: int
+    disk: int = 0
 
 
 class CompletionEvent(NamedTuple):
@@ -67,7 +68,7 @@ Event = WriteEvent | ZeroEvent | FlushEvent | CompletionEvent | MarkEvent
 _TYPES: dict[str, Callable[[Iterable[Any]], Event]] = {
     "write": WriteEvent._make,
     "zero": ZeroEvent._make,
-    "flush": FlushEvent._make,
+    "flush": lambda event: FlushEvent(*event),
     "complete": CompletionEvent._make,
     "started": StartEvent._make,
     "returned": ReturnEvent._make,

@@ -157,7 +157,7 @@ def _flushes(recording: Recording, before: int) -> int:
     completed, pending = 0, set()
     for event in recording.events()[:before]:
         match event:
-            case ("flush", ident) | ("write", ident, _, _, _, True):
+            case ("flush", ident, *_) | ("write", ident, _, _, _, True):
                 pending.add(ident)
             case ("complete", ident) if ident in pending:
                 completed += 1

@@ -220,7 +220,7 @@ class _Walk:
             case ("zero", ident, sector, sectors, discard):
                 kind = "discard" if discard else "write-zeroes"
                 self._submit(index, kind, sector, sectors, "", self._not_in_flight(ident))
-            case ("flush", ident):
+            case ("flush", ident, _):
                 self._flush(ident)
             case ("complete", ident) if ident in self._flushing:
                 self._flushing.pop(ident).ended = "flush"

@@ -1,7 +1,7 @@
 //! Components: the independent choices of a crash interval.
 //!
 //! In a model that keeps or loses each piece on its own, pieces that overlap, directly or through others, form a
-//! component: a short run of sectors. In a model that keeps pieces in order, all of them form one component. What a
+//! component: a short run of sectors. In a model that keeps pieces in order, all those of a disk form one component. What a
 //! crash leaves in one component says nothing about another, so a crash state is one version per component. Versions
 //! are distinct contents. Each version knows how many crash states lead to it.
 
@@ -123,9 +123,10 @@ impl Component {
         Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
     }
 
-    /// The component of all `pieces`, which are kept in the given order. `look` is that of [`PieceHistory::of`].
-    pub fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
-        let history = PieceHistory::of(pieces, content, look);
+    /// The component of all `pieces` of a disk, which are kept in the given order. The interval has them from its piece
+    /// number `first` on. `look` is that of [`PieceHistory::of`].
+    pub fn in_order(pieces: &[Piece], first: u32, content: &Content<'_>, look: &dyn Fn()) -> Component {
+        let history = PieceHistory::of(pieces, first, content, look);
         Component {
             sector: history.first_sector(),
             sectors: history.sectors(),
@@ -187,7 +188,7 @@ impl Component {
                 let lost = (0..).zip(&overlapping.pieces).filter(|(number, _)| shown.has_lost(*number));
                 lost.map(|(_, piece)| *piece).collect()
             }
-            Versions::InOrder(history) => (history.versions[version as usize].kept..self.pieces).collect(),
+            Versions::InOrder(history) => history.lost(version, self.pieces),
         }
     }
 

@@ -20,6 +20,8 @@ pub struct PieceHistory {
     pub(crate) versions: Vec<SameDisk>,
     /// The version with no piece kept.
     pub(crate) nothing_kept: u32,
+    /// The number of the first piece in the interval. The others follow.
+    first: u32,
     /// Changes ordered by sector, then by the number of kept pieces. Each sector has at least two.
     changes: Vec<SectorChange>,
 }
@@ -41,10 +43,12 @@ pub(crate) struct SameDisk {
 }
 
 impl PieceHistory {
-    /// What `pieces` show when they are kept up to one of them in the given order, each over those before it. `look` is
-    /// called from time to time while bytes of recording and base image are read.
-    pub(crate) fn of(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> PieceHistory {
-        let history = PieceHistory { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
+    /// What `pieces`, of which the first one has the number `first`, show when they are kept up to one of them in the
+    /// given order, each over those before it. `look` is called from time to time while bytes of recording and base
+    /// image are read.
+    pub(crate) fn of(pieces: &[Piece], first: u32, content: &Content<'_>, look: &dyn Fn()) -> PieceHistory {
+        let changes = changes(pieces, content, look);
+        let history = PieceHistory { versions: Vec::new(), nothing_kept: 0, first, changes };
         let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
         builder.keep_all();
         let mut history = builder.history;
@@ -67,6 +71,11 @@ impl PieceHistory {
     pub(crate) fn source(&self, sector: u64, kept: u32) -> Source {
         let later = self.changes.partition_point(|change| (change.sector, change.kept) <= (sector, kept));
         self.changes[later - 1].source
+    }
+
+    /// The numbers of the pieces that are lost in a version, of `pieces` in all.
+    pub(crate) fn lost(&self, version: u32, pieces: u32) -> Vec<u32> {
+        (self.first + self.versions[version as usize].kept..self.first + pieces).collect()
     }
 
     pub(crate) fn sectors(&self) -> u64 {

@@ -7,7 +7,7 @@ use num_traits::One;
 use serde::Serialize;
 
 use crate::choice::Choice;
-use crate::component::{Component, TooManyVersions};
+use crate::component::{Component, TooManyVersions, Versions};
 use crate::piece::Piece;
 
 /// When a crash comes, and how far the operations had got by then.
@@ -26,7 +26,7 @@ pub struct Interval {
     /// The instants, in order, at least one. Several intervals can have the same instants: they differ in how many
     /// PREFLUSH writes under way have had their flush.
     pub instants: Vec<Instant>,
-    /// What is in flight, in submission order. If pieces are kept in another order, they stand in that order.
+    /// What is in flight, in submission order. If pieces are kept in an order, they stand in that order, disk after disk.
     pub pieces: Vec<Piece>,
     /// Components with more than one version, by their first sector. The others have nothing to choose.
     pub components: Vec<Component>,
@@ -74,7 +74,10 @@ impl Interval {
     /// Whether a component decides any of these sectors. No two components have a sector in common.
     pub fn touches(&self, sector: u64, sectors: u64) -> bool {
         let next = self.components.partition_point(|component| component.sector < sector.saturating_add(sectors));
-        next > 0 && self.components[next - 1].touches(sector, sectors)
+        // Of components that are runs, only the last one can. The others are one for each disk.
+        let runs = self.components.first().is_some_and(|first| !matches!(first.versions, Versions::InOrder(_)));
+        let candidates = if runs { next.saturating_sub(1) } else { 0 };
+        self.components[candidates..next].iter().any(|component| component.touches(sector, sectors))
     }
 
     /// Pieces that are lost in a state with `choices`. Components without a choice keep all their pieces.

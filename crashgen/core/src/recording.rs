@@ -2,9 +2,10 @@
 //! system calls of its programs.
 //!
 //! Layout (little-endian): magic, disk size in sectors (u64), length of the metadata (u32), the metadata (JSON,
-//! opaque here), the events, an end byte, the number of events (u64), SHA-256 of all that came before. A file that is
-//! cut short or was changed does not open. A file is written under another name and then renamed, so that a recording
-//! is whole or absent.
+//! opaque here), the events, an end byte, the number of events (u64), SHA-256 of all that came before. A recording of
+//! several disks has another magic, the number of disks (u32), and the size of each. A file that is cut short or was
+//! changed does not open. A file is written under another name and then renamed, so that a recording is whole or
+//! absent.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -17,9 +18,11 @@ use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use crate::calls::{CallNote, CallStep, Threads, TEXT_BYTES_MAX};
+use crate::disks::{Disks, DISKS_MAX};
 use crate::mapped::{release_pages, MappedFile};
 
 const MAGIC: &[u8; 8] = b"PCREC01\n";
+const MAGIC_OF_SEVERAL: &[u8; 8] = b"PCREC02\n";
 const HEADER_BYTES: usize = 20;
 const TRAILER_BYTES: usize = 1 + 8 + 32;
 const METADATA_BYTES_MAX: usize = 16 << 20;
@@ -28,8 +31,6 @@ const BYTES_MAX: u64 = 16 << 30;
 /// Check the resident memory after reading this many bytes of the file.
 const BYTES_BETWEEN_LOOKS: usize = 1 << 24;
 const EVENTS_BETWEEN_LOOKS: usize = 1024;
-/// Sectors of the largest disk: 16 TiB.
-const DISK_SECTORS_MAX: u64 = 1 << 35;
 
 /// An event at the disk, or a mark of the agent. Events stand in the order in which the disk saw them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub enum Event {
     /// A discard or write-zeroes was submitted. The sectors read as zeros if it persists. `order` is the event's
     /// position in the file, which can be compared with the start of a write's data.
     Zero { id: u32, sector: u64, sectors: u64, discard: bool, order: usize },
-    /// A flush was submitted.
-    Flush { id: u32 },
+    /// A flush of the disk with this number was submitted.
+    Flush { id: u32, disk: u32 },
     /// Request `id` was completed.
     Complete { id: u32 },
     /// Operation `op` (set-up included, from 0) is about to start.
@@ -65,7 +66,7 @@ pub enum RecordingError {
 pub struct Recording {
     map: MappedFile,
     path: PathBuf,
-    disk_sectors: u64,
+    disks: Disks,
     metadata: Range<usize>,
     events: Vec<Event>,
     calls: Vec<CallNote>,
@@ -76,17 +77,22 @@ impl Recording {
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         let map = MappedFile::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         let mut parser = Parser { bytes: &map, at: 0, path };
-        let (disk_sectors, metadata) = parser.header()?;
-        let (events, calls) = parser.events(disk_sectors)?;
-        Ok(Recording { path: path.to_owned(), disk_sectors, metadata, events, calls, map })
+        let (disks, metadata) = parser.header()?;
+        let (events, calls) = parser.events(&disks)?;
+        Ok(Recording { path: path.to_owned(), disks, metadata, events, calls, map })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    pub fn disks(&self) -> &Disks {
+        &self.disks
+    }
+
+    /// Sectors of all disks together.
     pub fn disk_sectors(&self) -> u64 {
-        self.disk_sectors
+        self.disks.sectors()
     }
 
     /// The metadata, JSON text.
@@ -155,8 +161,9 @@ impl Parser<'_> {
         Ok(u64::from_le_bytes(self.bytes[range].try_into().expect("eight bytes")))
     }
 
-    fn header(&mut self) -> Result<(u64, Range<usize>), RecordingError> {
-        if self.bytes.len() < HEADER_BYTES + TRAILER_BYTES || !self.bytes.starts_with(MAGIC) {
+    fn header(&mut self) -> Result<(Disks, Range<usize>), RecordingError> {
+        let of_several = self.bytes.starts_with(MAGIC_OF_SEVERAL);
+        if self.bytes.len() < HEADER_BYTES + TRAILER_BYTES || !(of_several || self.bytes.starts_with(MAGIC)) {
             return Err(self.malformed("it does not start with a recording's header"));
         }
         let body = self.bytes.len() - 32;
@@ -164,11 +171,13 @@ impl Parser<'_> {
             return Err(self.malformed("it is truncated or was changed: the checksum does not match"));
         }
         self.at = MAGIC.len();
-        let disk_sectors = self.u64()?;
+        let count = if of_several { self.u32()? as usize } else { 1 };
+        let sizes: Vec<u64> = (0..count.min(DISKS_MAX + 1)).map(|_| self.u64()).collect::<Result<_, _>>()?;
+        let disks = Disks::new(&sizes).map_err(|reason| self.malformed(reason))?;
         let length = self.u32()? as usize;
         let metadata = self.take(length)?;
-        check_header(disk_sectors, &self.bytes[metadata.clone()]).map_err(|reason| self.malformed(reason))?;
-        Ok((disk_sectors, metadata))
+        check_metadata(&self.bytes[metadata.clone()]).map_err(|reason| self.malformed(reason))?;
+        Ok((disks, metadata))
     }
 
     fn digest(&self, length: usize) -> [u8; 32] {
@@ -180,7 +189,7 @@ impl Parser<'_> {
         hasher.finalize().into()
     }
 
-    fn events(&mut self, disk_sectors: u64) -> Result<(Vec<Event>, Vec<CallNote>), RecordingError> {
+    fn events(&mut self, disks: &Disks) -> Result<(Vec<Event>, Vec<CallNote>), RecordingError> {
         let (mut events, mut calls) = (Vec::new(), Vec::new());
         let (mut order, mut threads) = (EventOrder::default(), Threads::default());
         loop {
@@ -196,7 +205,7 @@ impl Parser<'_> {
                 }
                 kind => {
                     let event = self.event(kind)?;
-                    order.admit(&event, disk_sectors).map(|()| events.push(event))
+                    order.admit(&event, disks).map(|()| events.push(event))
                 }
             };
             if let Err(reason) = admitted {
@@ -245,7 +254,8 @@ impl Parser<'_> {
                 let (id, sector, sectors) = (self.u32()?, self.u64()?, self.u64()?);
                 Ok(Event::Zero { id, sector, sectors, discard: kind == tag::DISCARD, order })
             }
-            tag::FLUSH => Ok(Event::Flush { id: self.u32()? }),
+            tag::FLUSH => Ok(Event::Flush { id: self.u32()?, disk: 0 }),
+            tag::FLUSH_OF => Ok(Event::Flush { id: self.u32()?, disk: self.u32()? }),
             tag::COMPLETE => Ok(Event::Complete { id: self.u32()? }),
             tag::STARTED => Ok(Event::Started { op: self.u32()? }),
             tag::RETURNED => Ok(Event::Returned { op: self.u32()?, errno: self.u32()? }),
@@ -255,10 +265,7 @@ impl Parser<'_> {
     }
 }
 
-fn check_header(disk_sectors: u64, metadata: &[u8]) -> Result<(), String> {
-    if disk_sectors == 0 || disk_sectors > DISK_SECTORS_MAX {
-        return Err(format!("a disk of {disk_sectors} sectors is out of range"));
-    }
+fn check_metadata(metadata: &[u8]) -> Result<(), String> {
     if metadata.len() > METADATA_BYTES_MAX {
         return Err(format!("metadata of {} bytes is too long", metadata.len()));
     }
@@ -280,20 +287,21 @@ struct EventOrder {
 }
 
 impl EventOrder {
-    fn admit(&mut self, event: &Event, disk_sectors: u64) -> Result<(), String> {
+    fn admit(&mut self, event: &Event, disks: &Disks) -> Result<(), String> {
         match *event {
             Event::Write { ref data, .. } if data.is_empty() || data.len() % SECTOR_BYTES != 0 => {
                 Err(format!("a write of {} bytes is not whole sectors", data.len()))
             }
             Event::Write { id, sector, ref data, .. } => {
-                within(sector, (data.len() / SECTOR_BYTES) as u64, disk_sectors)?;
+                within(sector, (data.len() / SECTOR_BYTES) as u64, disks)?;
                 self.submit(id)
             }
             Event::Zero { id, sector, sectors, .. } => {
-                within(sector, sectors, disk_sectors)?;
+                within(sector, sectors, disks)?;
                 self.submit(id)
             }
-            Event::Flush { id } => self.submit(id),
+            Event::Flush { disk, .. } if disk as usize >= disks.len() => Err(format!("there is no disk {disk}")),
+            Event::Flush { id, .. } => self.submit(id),
             Event::Complete { id } => {
                 let under_way = self.requests.get_mut(&id).filter(|under_way| **under_way);
                 let under_way = under_way.ok_or_else(|| format!("request {id} completes but is not outstanding"))?;
@@ -327,11 +335,13 @@ impl EventOrder {
     }
 }
 
-fn within(sector: u64, sectors: u64, disk_sectors: u64) -> Result<(), String> {
-    match sector.checked_add(sectors) {
-        Some(end) if sectors > 0 && end <= disk_sectors => Ok(()),
-        _ => Err(format!("{sectors} sectors from sector {sector} do not fit on a disk of {disk_sectors}")),
+fn within(sector: u64, sectors: u64, disks: &Disks) -> Result<(), String> {
+    if sectors > 0 && disks.have(sector, sectors) {
+        return Ok(());
     }
+    let Range { start, end } = disks.range(disks.of(sector));
+    let disk = if start == 0 { format!("of {end}") } else { format!("from {start} to {end}") };
+    Err(format!("{sectors} sectors from sector {sector} do not fit on a disk {disk}"))
 }
 
 mod tag {
@@ -346,6 +356,8 @@ mod tag {
     pub const DURABLE: u8 = 8;
     pub const CALL_BEGINS: u8 = 9;
     pub const CALL_ENDS: u8 = 10;
+    /// A flush of another disk than the first.
+    pub const FLUSH_OF: u8 = 11;
 }
 
 /// Writes a recording. No file exists at `path` until [`RecordingWriter::finish`] has returned. The writer refuses
@@ -355,7 +367,7 @@ pub struct RecordingWriter {
     path: PathBuf,
     /// How many more bytes it may have.
     left: u64,
-    disk_sectors: u64,
+    disks: Disks,
     events: u64,
     order: EventOrder,
     threads: Threads,
@@ -365,10 +377,11 @@ pub struct RecordingWriter {
 impl RecordingWriter {
     /// Start a recording beside `path`, in a file whose name starts with that of `path`.
     ///
-    /// The disk has `disk_sectors`. `metadata` is JSON text.
-    pub fn create(path: &Path, disk_sectors: u64, metadata: &str) -> Result<Self, RecordingError> {
-        check_header(disk_sectors, metadata.as_bytes())
-            .map_err(|reason| RecordingError::Refused { path: path.to_owned(), reason })?;
+    /// `sizes` are the sectors of each disk. `metadata` is JSON text.
+    pub fn create(path: &Path, sizes: &[u64], metadata: &str) -> Result<Self, RecordingError> {
+        let refused = |reason| RecordingError::Refused { path: path.to_owned(), reason };
+        let disks = Disks::new(sizes).map_err(refused)?;
+        check_metadata(metadata.as_bytes()).map_err(refused)?;
         let io = |source| RecordingError::Io { path: path.to_owned(), source };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut prefix = path.file_name().unwrap_or_default().to_owned();
@@ -378,18 +391,20 @@ impl RecordingWriter {
             out: BufWriter::new(file),
             path: path.to_owned(),
             left: BYTES_MAX,
-            disk_sectors,
+            disks,
             events: 0,
             order: EventOrder::default(),
             threads: Threads::default(),
             hasher: Sha256::new(),
         };
-        writer.put(&[
-            MAGIC,
-            &disk_sectors.to_le_bytes(),
-            &(metadata.len() as u32).to_le_bytes(),
-            metadata.as_bytes(),
-        ])?;
+        match sizes {
+            [_] => writer.put(&[MAGIC])?,
+            _ => writer.put(&[MAGIC_OF_SEVERAL, &(sizes.len() as u32).to_le_bytes()])?,
+        }
+        for sectors in sizes {
+            writer.put(&[&sectors.to_le_bytes()])?;
+        }
+        writer.put(&[&(metadata.len() as u32).to_le_bytes(), metadata.as_bytes()])?;
         Ok(writer)
     }
 
@@ -407,7 +422,7 @@ impl RecordingWriter {
 
     fn event(&mut self, event: Event, fields: &[&[u8]]) -> Result<(), RecordingError> {
         self.order
-            .admit(&event, self.disk_sectors)
+            .admit(&event, &self.disks)
             .map_err(|reason| RecordingError::Refused { path: self.path.clone(), reason })?;
         self.events += 1;
         self.put(fields)
@@ -437,8 +452,12 @@ impl RecordingWriter {
         self.event(Event::Zero { id, sector, sectors, discard, order: 0 }, &fields)
     }
 
-    pub fn flush(&mut self, id: u32) -> Result<(), RecordingError> {
-        self.event(Event::Flush { id }, &[&[tag::FLUSH], &id.to_le_bytes()])
+    pub fn flush(&mut self, id: u32, disk: u32) -> Result<(), RecordingError> {
+        let event = Event::Flush { id, disk };
+        match disk {
+            0 => self.event(event, &[&[tag::FLUSH], &id.to_le_bytes()]),
+            _ => self.event(event, &[&[tag::FLUSH_OF], &id.to_le_bytes(), &disk.to_le_bytes()]),
+        }
     }
 
     pub fn complete(&mut self, id: u32) -> Result<(), RecordingError> {

@@ -59,7 +59,7 @@ fn write_sample(writer: &mut RecordingWriter) -> Result<(), RecordingError> {
     writer.write(2, 3, &[8; 512], false, true)?;
     writer.zero(3, 0, 16, true)?;
     writer.zero(4, 16, 8, false)?;
-    writer.flush(5)?;
+    writer.flush(5, 0)?;
     for id in [2, 5, 1] {
         writer.complete(id)?;
     }
@@ -68,7 +68,7 @@ fn write_sample(writer: &mut RecordingWriter) -> Result<(), RecordingError> {
 }
 
 fn sample(path: &Path) -> Vec<u8> {
-    let mut writer = RecordingWriter::create(path, DISK_SECTORS, METADATA).expect("a writer");
+    let mut writer = RecordingWriter::create(path, &[DISK_SECTORS], METADATA).expect("a writer");
     write_sample(&mut writer).expect("written");
     writer.finish().expect("finished");
     std::fs::read(path).expect("read")
@@ -114,7 +114,7 @@ fn a_recording_comes_back_as_it_was_written() {
     let path = folder.file("a.pcr");
     let bytes = sample(&path);
     let recording = Recording::open(&path).expect("a recording");
-    assert_eq!((recording.disk_sectors(), recording.metadata()), (DISK_SECTORS, METADATA));
+    assert_eq!((recording.disk_sectors(), recording.metadata()), (&[DISK_SECTORS], METADATA));
     assert_eq!(recording.digest(), &Sha256::digest(&bytes[..bytes.len() - 32])[..]);
     assert_eq!(recording.path(), path);
     let mut data = Vec::new();
@@ -131,7 +131,7 @@ fn a_recording_comes_back_as_it_was_written() {
     assert!(matches!(rest[4], Event::Zero { id: 4, sector: 16, sectors: 8, discard: false, .. }));
     let simple = [Event::Complete { id: 0 }, Event::Durable, Event::Started { op: 0 }];
     assert!(rest[..3].iter().copied().eq(&simple));
-    assert_eq!(*rest[5], Event::Flush { id: 5 });
+    assert_eq!(*rest[5], Event::Flush { id: 5, disk: 0 });
     assert_eq!(*rest[9], Event::Returned { op: 0, errno: 28 });
     assert_eq!(folder.names(), ["a.pcr"]);
 }
@@ -159,7 +159,7 @@ fn text(recording: &Recording, note: &CallNote) -> String {
 #[test]
 fn a_recording_has_so_many_notes_and_no_more() {
     let folder = Folder::new();
-    let mut writer = RecordingWriter::create(&folder.file("a.pcr"), DISK_SECTORS, METADATA).expect("a writer");
+    let mut writer = RecordingWriter::create(&folder.file("a.pcr"), &[DISK_SECTORS], METADATA).expect("a writer");
     for _ in 0..NOTES_MAX / 2 {
         writer.call_begins(1, "sh", "sync()").expect("room");
         writer.call_ends(1, 0).expect("room");
@@ -167,7 +167,7 @@ fn a_recording_has_so_many_notes_and_no_more() {
     let error = writer.call_begins(1, "sh", "sync()").expect_err("too many").to_string();
     assert!(error.contains("more than 65536 notes of system calls"), "{error}");
     let long = "x".repeat(TEXT_BYTES_MAX + 1);
-    let mut writer = RecordingWriter::create(&folder.file("b.pcr"), DISK_SECTORS, METADATA).expect("a writer");
+    let mut writer = RecordingWriter::create(&folder.file("b.pcr"), &[DISK_SECTORS], METADATA).expect("a writer");
     assert!(writer.call_begins(1, "sh", &long).is_err());
 }
 
@@ -303,7 +303,7 @@ fn events_that_cannot_be_are_errors() {
 #[test]
 fn an_unfinished_recording_leaves_nothing_behind() {
     let folder = Folder::new();
-    let mut writer = RecordingWriter::create(&folder.file("a.pcr"), DISK_SECTORS, METADATA).expect("a writer");
+    let mut writer = RecordingWriter::create(&folder.file("a.pcr"), &[DISK_SECTORS], METADATA).expect("a writer");
     write_sample(&mut writer).expect("written");
     assert_eq!(folder.names().len(), 1);
     assert!(!folder.file("a.pcr").exists());
@@ -316,7 +316,7 @@ fn a_recording_replaces_the_file_in_its_place_only_when_it_is_whole() {
     let folder = Folder::new();
     let path = folder.file("a.pcr");
     std::fs::write(&path, b"before").expect("written");
-    drop(RecordingWriter::create(&path, DISK_SECTORS, METADATA).expect("a writer"));
+    drop(RecordingWriter::create(&path, &[DISK_SECTORS], METADATA).expect("a writer"));
     assert_eq!(std::fs::read(&path).expect("read"), b"before");
     sample(&path);
     Recording::open(&path).expect("a recording");
@@ -327,11 +327,11 @@ fn what_could_not_be_opened_again_is_refused() {
     let folder = Folder::new();
     let path = folder.file("a.pcr");
     for (sectors, metadata) in [(0, "{}"), (1 << 36, "{}"), (8, ""), (8, "{")] {
-        assert!(matches!(RecordingWriter::create(&path, sectors, metadata), Err(RecordingError::Refused { .. })));
+        assert!(matches!(RecordingWriter::create(&path, &[sectors], metadata), Err(RecordingError::Refused { .. })));
     }
-    let mut writer = RecordingWriter::create(&path, 8, "{}").expect("a writer");
-    writer.flush(0).expect("written");
-    let error = writer.flush(0).expect_err("twice").to_string();
+    let mut writer = RecordingWriter::create(&path, &[8], "{}").expect("a writer");
+    writer.flush(0, 0).expect("written");
+    let error = writer.flush(0, 0).expect_err("twice").to_string();
     assert!(error.ends_with("a.pcr: cannot be recorded: request 0 is submitted twice"), "{error}");
     writer.write(1, 0, &[0; 100], false, false).expect_err("not whole sectors");
     writer.write(1, 8, &[0; 512], false, false).expect_err("outside the disk");
@@ -346,7 +346,7 @@ fn a_file_that_is_not_there_is_an_io_error() {
     let folder = Folder::new();
     let Err(error) = Recording::open(&folder.file("absent.pcr")) else { panic!("it opens") };
     assert!(matches!(error, RecordingError::Io { .. }) && error.to_string().contains("absent.pcr"), "{error}");
-    let created = RecordingWriter::create(&folder.file("no/folder.pcr"), DISK_SECTORS, METADATA);
+    let created = RecordingWriter::create(&folder.file("no/folder.pcr"), &[DISK_SECTORS], METADATA);
     assert!(matches!(created, Err(RecordingError::Io { .. })));
 }
 

@@ -50,6 +50,11 @@ impl Recording {
     }
 
     #[getter]
+    fn disks(&self) -> Vec<u64> {
+        self.0.disks().sizes()
+    }
+
+    #[getter]
     fn metadata(&self) -> &str {
         self.0.metadata()
     }
@@ -101,7 +106,8 @@ fn event_tuple<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyTup
             ("write", id, sector, data.len() / SECTOR_BYTES, fua, preflush).into_pyobject(py)
         }
         Event::Zero { id, sector, sectors, discard, .. } => ("zero", id, sector, sectors, discard).into_pyobject(py),
-        Event::Flush { id } => ("flush", id).into_pyobject(py),
+        Event::Flush { id, disk: 0 } => ("flush", id).into_pyobject(py),
+        Event::Flush { id, disk } => ("flush", id, disk).into_pyobject(py),
         Event::Complete { id } => ("complete", id).into_pyobject(py),
         Event::Started { op } => ("started", op).into_pyobject(py),
         Event::Returned { op, errno } => ("returned", op, errno).into_pyobject(py),
@@ -359,10 +365,25 @@ impl PyDeviceModel {
     }
 }
 
+#[derive(FromPyObject)]
+enum DiskSectors {
+    OfOne(u64),
+    OfEach(Vec<u64>),
+}
+
 /// Write a recording from tuples as `Recording.events` gives them, with a write's data in place of its length.
 #[pyfunction]
-fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: &Bound<'_, PyAny>) -> PyResult<()> {
-    let mut writer = RecordingWriter::create(&path, disk_sectors, metadata).map_err(raise)?;
+fn write_recording(
+    path: PathBuf,
+    disk_sectors: DiskSectors,
+    metadata: &str,
+    events: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let sizes = match disk_sectors {
+        DiskSectors::OfOne(sectors) => vec![sectors],
+        DiskSectors::OfEach(sizes) => sizes,
+    };
+    let mut writer = RecordingWriter::create(&path, &sizes, metadata).map_err(raise)?;
     for (index, event) in events.try_iter()?.enumerate() {
         let event = event?.downcast_into::<PyTuple>()?;
         write_event(&mut writer, &event).map_err(|error| bad_event(index, &event, error))?;
@@ -392,7 +413,7 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
             writer.write(id(1)?, number(2)?, &data, flag(4)?, flag(5)?)
         }
         "zero" => writer.zero(id(1)?, number(2)?, number(3)?, flag(4)?),
-        "flush" => writer.flush(id(1)?),
+        "flush" => writer.flush(id(1)?, if event.len() > 2 { id(2)? } else { 0 }),
         "complete" => writer.complete(id(1)?),
         "started" => writer.started(id(1)?),
         "returned" => writer.returned(id(1)?, id(2)?),

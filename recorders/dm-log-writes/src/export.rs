@@ -100,7 +100,7 @@ impl<'a> Exporter<'a> {
     fn event(&mut self, index: usize, event: &Event) -> Result<(), LogError> {
         let covered = self.logged + self.held.len() as u64;
         match *event {
-            Event::Flush { id } => {
+            Event::Flush { id, .. } => {
                 self.flushes.insert(id, covered);
             }
             Event::Write { id, preflush, .. } => {

@@ -169,13 +169,13 @@ pub fn import(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<(), LogError> {
     let mut reader = LogReader::open(log, disk_sectors)?;
-    let mut writer = RecordingWriter::create(out, disk_sectors, metadata)?;
+    let mut writer = RecordingWriter::create(out, &[disk_sectors], metadata)?;
     writer.durable()?;
     let mut importer = Importer { writer, log, next_id: 0, buffer: Vec::new() };
     while let Some(entry) = reader.next_entry()? {
         if entry.flush {
             let id = importer.id()?;
-            importer.writer.flush(id)?;
+            importer.writer.flush(id, 0)?;
             importer.writer.complete(id)?;
         }
         match entry.body {

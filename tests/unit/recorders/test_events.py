@@ -1,4 +1,4 @@
-"""Events have names, and are the tuples that the core gives."""
+"""Events have names, and are the tuples that the core gives. A flush also says the first disk."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from postcrash.recorders.events import (
 def test_each_event_has_its_type_and_is_the_tuple_of_the_core(tmp_path: Path) -> None:
     write_recording(
         tmp_path / "run.pcr",
-        64,
+        [64, 64],
         "{}",
         [
             ("durable",),
@@ -28,12 +28,15 @@ def test_each_event_has_its_type_and_is_the_tuple_of_the_core(tmp_path: Path) ->
             ("complete", 0),
             ("complete", 1),
             ("flush", 2),
+            ("flush", 3, 1),
             ("returned", 0, 5),
         ],
     )
     recording = Recording(tmp_path / "run.pcr")
     events = recording_events(recording)
-    assert events == recording.events()
+    assert [event for event in events if not isinstance(event, FlushEvent)] == [
+        event for event in recording.events() if event[0] != "flush"
+    ]
     assert events == [
         DurableEvent(),
         StartEvent("started", operation=0),
@@ -42,7 +45,8 @@ def test_each_event_has_its_type_and_is_the_tuple_of_the_core(tmp_path: Path) ->
         CompletionEvent("complete", id=0),
         CompletionEvent("complete", id=1),
         FlushEvent("flush", id=2),
+        FlushEvent("flush", id=3, disk=1),
         ReturnEvent("returned", operation=0, errno=5),
     ]
-    types = [DurableEvent, StartEvent, WriteEvent, ZeroEvent, CompletionEvent, CompletionEvent, FlushEvent, ReturnEvent]
-    assert list(map(type, events)) == types
+    requests = [WriteEvent, ZeroEvent, CompletionEvent, CompletionEvent, FlushEvent, FlushEvent]
+    assert list(map(type, events)) == [DurableEvent, StartEvent, *requests, ReturnEvent]

@@ -4,7 +4,7 @@ use super::*;
 fn a_guest_that_never_stops_writing_does_not_fill_the_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("recording");
-    let mut writer = RecordingWriter::create(&path, 8, "{}").expect("created");
+    let mut writer = RecordingWriter::create(&path, &[8], "{}").expect("created");
     writer.left = 1024;
     writer.write(0, 0, &[7; 512], false, false).expect("there is room");
     writer.complete(0).expect("there is room");

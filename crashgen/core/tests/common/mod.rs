@@ -199,14 +199,14 @@ pub fn fast_folder() -> std::path::PathBuf {
 }
 
 fn record(path: &Path, steps: &[Step]) {
-    let mut writer = RecordingWriter::create(path, SECTORS as u64, "{}").expect("a writer");
+    let mut writer = RecordingWriter::create(path, &[SECTORS as u64], "{}").expect("a writer");
     for step in steps {
         match step {
             Step::Durable => writer.durable(),
             Step::Started(op) => writer.started(*op),
             Step::Returned(op) => writer.returned(*op, 0),
             Step::Complete(id) => writer.complete(*id),
-            Step::Submit(id, Request::Flush) => writer.flush(*id),
+            Step::Submit(id, Request::Flush) => writer.flush(*id, 0),
             Step::Submit(id, Request::Zero { sector, sectors, discard }) => {
                 writer.zero(*id, *sector as u64, *sectors as u64, *discard)
             }

@@ -201,7 +201,7 @@ mod tests {
         fn new(folder: &Path, letter: u8, writes: &[u8]) -> Disks {
             let (image, log) = (folder.join("image"), folder.join("log"));
             std::fs::write(&image, [letter; SECTORS as usize * SECTOR_BYTES]).expect("an image");
-            let mut writer = RecordingWriter::create(&log, SECTORS, "{}").expect("a recording");
+            let mut writer = RecordingWriter::create(&log, &[SECTORS], "{}").expect("a recording");
             writer.durable().expect("recorded");
             for (id, letter) in (0..).zip(writes) {
                 writer.write(id, 0, &[*letter; BLOCK_BYTES], true, false).expect("recorded");

@@ -6,6 +6,7 @@ pub mod overlay;
 pub mod random;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use postcrash_core::explore::Explorer;
 use postcrash_core::ground::{Base, Ground};
@@ -109,7 +110,7 @@ impl Disk for PlainDisk<'_> {
 /// A recording under way.
 pub struct OpenRecording {
     writer: RecordingWriter,
-    disk_sectors: u64,
+    sectors: Range<u64>,
     next_id: u32,
     /// For requests that were recorded as one: how many of them are not completed yet.
     outstanding: HashMap<u32, usize>,
@@ -137,11 +138,12 @@ pub struct RecordingSummary {
 }
 
 impl OpenRecording {
-    pub fn new(writer: RecordingWriter, disk_sectors: u64) -> Self {
+    /// A recording of disks that have so many sectors together.
+    pub fn new(writer: RecordingWriter, sectors: u64) -> Self {
         let marks = Marks { started: 0, returned: 0 };
         OpenRecording {
             writer,
-            disk_sectors,
+            sectors: 0..sectors,
             next_id: 0,
             outstanding: HashMap::new(),
             recording: true,
@@ -158,7 +160,7 @@ impl OpenRecording {
     fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         let mut ids = Vec::new();
         while let Some(rest) = requests.get(ids.len()..).filter(|rest| !rest.is_empty()) {
-            let parts = split_parts(rest, self.disk_sectors);
+            let parts = split_parts(rest, &self.sectors);
             let id = self.record(&rest[..parts])?;
             if id != UNRECORDED {
                 self.outstanding.insert(id, parts);
@@ -171,14 +173,14 @@ impl OpenRecording {
     /// Record one request, or a write that came in parts. Returns its id.
     fn record(&mut self, parts: &[&RequestKind]) -> Result<u32, RecordingError> {
         // A request that does not fit will fail, so it never reaches the disk.
-        if !self.recording || parts.iter().any(|part| !part.fits(self.disk_sectors)) {
+        if !self.recording || parts.iter().any(|part| !part.fits(&self.sectors)) {
             return Ok(UNRECORDED);
         }
         let id = self.next_id;
         match parts[0] {
             RequestKind::Write { sector, .. } => self.writer.write(id, *sector, &joined(parts), false, false)?,
             RequestKind::Zero { sector, sectors, discard } => self.writer.zero(id, *sector, *sectors, *discard)?,
-            RequestKind::Flush => self.writer.flush(id)?,
+            RequestKind::Flush { disk } => self.writer.flush(id, *disk)?,
             RequestKind::Read { .. } | RequestKind::Identify | RequestKind::Unsupported => return Ok(UNRECORDED),
         }
         self.next_id += 1;
@@ -247,8 +249,8 @@ impl<'a> RecordingDisk<'a> {
 }
 
 /// How many of `requests`, from the first on, are parts of one write that our own limit on requests has split. The
-/// parts are full requests, and each is followed by the next sectors of a disk of `sectors`.
-fn split_parts(requests: &[&RequestKind], sectors: u64) -> usize {
+/// parts are full requests, and each is followed by the next of the disk's `sectors`.
+fn split_parts(requests: &[&RequestKind], sectors: &Range<u64>) -> usize {
     let continues = |pair: &[&RequestKind]| match pair {
         [part @ RequestKind::Write { data, .. }, next @ RequestKind::Write { sector, .. }] => {
             let is_followed = part.written().is_some_and(|written| written.end == *sector);
@@ -387,7 +389,7 @@ mod tests {
     fn parts(writes: &[(u64, usize)], sectors: u64) -> usize {
         let kinds: Vec<_> =
             writes.iter().map(|&(sector, bytes)| RequestKind::Write { sector, data: vec![0; bytes] }).collect();
-        split_parts(&kinds.iter().collect::<Vec<_>>(), sectors)
+        split_parts(&kinds.iter().collect::<Vec<_>>(), &(0..sectors))
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// Names of the guest's disks, which are also names of sockets in its work folder. Only a guest with a log disk has the
-/// last one.
-pub const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
+use crate::error::GuestError;
+
+/// Names of the guest's first disks, which are also names of sockets in its work folder. Only a guest with a log disk has
+/// the last one. Behind them come the test disks after the first.
+const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
 /// A kernel that dies ends its process, whether by panic or by oops. The console gets only the last messages and the
 /// answers to SysRq keys. Debian's kernels allow only some of these keys by default.
 pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 log_buf_len=128K panic=-1 oops=panic sysrq_always_enabled";
@@ -60,6 +62,9 @@ pub struct GuestConfig {
     pub memory_mib: u32,
     /// Capacity of the test disk. Base images may be smaller.
     pub disk_sectors: u64,
+    /// Capacities of the test disks after the first, if there are several. A base image has them one after the other.
+    #[serde(default)]
+    pub further_disks: Vec<u64>,
     /// CPU to which the guest and its disk are pinned.
     pub cpu: usize,
     /// A guest that is not ready for commands after this long has failed.
@@ -104,6 +109,20 @@ impl GuestConfig {
     /// Paths of the sockets of the guest's disks, in the order of the disks in the guest.
     pub fn sockets(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let count = if self.log_disk.is_some() { SOCKETS.len() } else { SOCKETS.len() - 1 };
-        SOCKETS[..count].iter().map(|name| self.work.join(name))
+        let first = SOCKETS[..count].iter().map(|&name| name.to_owned());
+        let further = (1..=self.further_disks.len()).map(|number| format!("disk-{number}"));
+        first.chain(further).map(|name| self.work.join(name))
+    }
+
+    /// Sectors of each disk of an image that has `sectors`. The image of a single disk may be smaller than the disk.
+    pub fn disks_of(&self, sectors: u64) -> Result<Vec<u64>, GuestError> {
+        if self.further_disks.is_empty() {
+            return Ok(vec![sectors]);
+        }
+        let disks = [&[self.disk_sectors], &self.further_disks[..]].concat();
+        match disks.iter().sum::<u64>() {
+            all if all == sectors => Ok(disks),
+            all => Err(GuestError::Input(format!("the image has {sectors} sectors, and the disks have {all}"))),
+        }
     }
 }

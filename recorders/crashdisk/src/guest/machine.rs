@@ -62,6 +62,11 @@ impl Machine {
         self.guest()
     }
 
+    /// Sectors of each disk of an image that has `sectors`.
+    pub fn disks_of(&self, sectors: u64) -> Result<Vec<u64>, GuestError> {
+        self.config.disks_of(sectors)
+    }
+
     /// End the guest. The next command gets a new one.
     pub fn dismiss(&mut self) {
         self.guest.end();

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod held_reads;
 pub mod machine;
 pub mod pending;
+mod port;
 pub mod process;
 mod qemu;
 mod sleep;
@@ -20,26 +21,26 @@ mod uml;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixListener;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
 use postcrash_wire::units::SECTOR_BYTES;
-use postcrash_wire::{frame, Command, Message};
+use postcrash_wire::{Command, Message};
 
 use crate::disk::Disk;
 use crate::error::{Casualty, GuestError};
 use crate::guest::config::{GuestConfig, CONSOLE};
 use crate::guest::held_reads::HeldReads;
 use crate::guest::pending::PendingRequests;
+use crate::guest::port::{Device, Port, MAILBOX};
 use crate::guest::process::{peak_memory_kib, pidfd};
 use crate::guest::sleep::Sleep;
-use crate::virtio::block::{self, Request, RequestKind, Status};
-use crate::virtio::log_disk::{self, LogDisk};
+use crate::virtio::block::{Request, RequestKind, Status};
+use crate::virtio::log_disk::LogDisk;
 use crate::virtio::mailbox::Mailbox;
 use crate::virtio::poll::Poll;
 use crate::virtio::shrunk;
-use crate::virtio::vhost::{is_cut_off, Connection};
+use crate::virtio::vhost::is_cut_off;
 
 /// How long to wait for a kernel that never comes to rest. It is long enough that a busy host does not cause this.
 const REST_MAX: Duration = Duration::from_secs(2);
@@ -49,24 +50,9 @@ const REMIND_EVERY: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PollToken {
     Exit,
-    Listen(Device),
-    Socket(Device),
-    Kick(Device),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Device {
-    Test = 0,
-    Mailbox = 1,
-    Log = 2,
-}
-
-struct Port {
-    listener: UnixListener,
-    sectors: u64,
-    volatile: bool,
-    connection: Option<Connection>,
-    kick: Option<RawFd>,
+    Listen(usize),
+    Socket(usize),
+    Kick(usize),
 }
 
 pub struct Guest {
@@ -97,19 +83,12 @@ impl Guest {
         std::fs::create_dir_all(&config.work)?;
         shrunk::forget();
         let log_disk = config.log_disk.as_deref().map(LogDisk::create).transpose()?;
-        let sizes = [config.disk_sectors, frame::MAILBOX_BYTES / SECTOR_BYTES as u64, log_disk::SECTORS];
-        let devices = [Device::Test, Device::Mailbox, Device::Log];
-        let ports = config.sockets().zip(sizes).zip(devices).map(|((path, sectors), device)| {
-            let _ = std::fs::remove_file(&path);
-            let (listener, volatile) = (UnixListener::bind(path)?, device == Device::Test);
-            Ok(Port { listener, sectors, volatile, connection: None, kick: None })
-        });
-        let ports = ports.collect::<io::Result<Vec<_>>>()?;
+        let ports = port::open(config)?;
         let (process, unconfined) = config.engine.launch(config)?;
         let mut poll = Poll::new()?;
         poll.add(pidfd(&process)?, PollToken::Exit)?;
-        for (device, port) in devices.into_iter().zip(&ports) {
-            poll.add(port.listener.as_raw_fd(), PollToken::Listen(device))?;
+        for (number, port) in ports.iter().enumerate() {
+            poll.add(port.listener.as_raw_fd(), PollToken::Listen(number))?;
         }
         let mut guest = Guest {
             config: config.clone(),
@@ -224,43 +203,37 @@ impl Guest {
         for each in &requests {
             disk.completed(each.id)?;
         }
-        let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(()) };
         for each in &requests {
-            let written = each.request.answer(&connection.memory, &[], Status::Ok)?;
-            connection.queue.complete(each.request.head, written);
+            self.reply(&each.request, &[], Status::Ok)?;
         }
-        connection.queue.notify();
+        self.notify();
         Ok(())
     }
 
     fn handle(&mut self, token: PollToken, disk: &mut dyn Disk) -> Result<(), GuestError> {
         match token {
             PollToken::Exit => Err(self.lose("the guest's kernel died".into())),
-            PollToken::Listen(device) => self.accept(device),
-            PollToken::Socket(device) => self.serve_socket(device),
-            PollToken::Kick(device) => {
-                if let Some(kick) = self.ports[device as usize].kick {
+            PollToken::Listen(port) => self.accept(port),
+            PollToken::Socket(port) => self.serve_socket(port),
+            PollToken::Kick(port) => {
+                if let Some(kick) = self.ports[port].kick {
                     drain_eventfd(kick);
                 }
-                match device {
-                    Device::Test | Device::Mailbox => self.serve_mailbox(disk),
+                match self.ports[port].device {
+                    Device::Test(_) | Device::Mailbox => self.serve_mailbox(disk),
                     Device::Log => self.serve_log_disk().map(|_| ()),
                 }
             }
         }
     }
 
-    fn accept(&mut self, device: Device) -> Result<(), GuestError> {
-        let port = &mut self.ports[device as usize];
-        let (stream, _) = port.listener.accept()?;
-        self.poll.add(stream.as_raw_fd(), PollToken::Socket(device))?;
-        let (features, config) = (block::features(port.volatile), block::config(port.sectors));
-        port.connection = Some(Connection::new(stream, features, config, self.process.id()));
-        Ok(())
+    fn accept(&mut self, number: usize) -> Result<(), GuestError> {
+        let socket = self.ports[number].connect(self.process.id())?;
+        Ok(self.poll.add(socket, PollToken::Socket(number))?)
     }
 
-    fn serve_socket(&mut self, device: Device) -> Result<(), GuestError> {
-        let port = &mut self.ports[device as usize];
+    fn serve_socket(&mut self, number: usize) -> Result<(), GuestError> {
+        let port = &mut self.ports[number];
         let connection = port.connection.as_mut().expect("its socket is ready");
         if !connection.serve()? {
             return Err(self.lose("the guest's kernel closed its disk".into()));
@@ -269,7 +242,7 @@ impl Guest {
         if kick != port.kick {
             port.kick = kick;
             if let Some(kick) = kick {
-                self.poll.add(kick, PollToken::Kick(device))?;
+                self.poll.add(kick, PollToken::Kick(number))?;
             }
         }
         Ok(())
@@ -281,28 +254,29 @@ impl Guest {
     /// not wait for the kernel to rest, and a request that comes later stands behind the mark. The next message does
     /// wait. Nothing rests on where a system call is noted, so its notes do not wait either.
     fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
-        let taken = take(&mut self.ports[Device::Mailbox as usize])?;
+        let taken = self.ports[MAILBOX].take()?;
         self.serve_disk(disk)?;
         for request in taken {
             if disk.wants_rest() && !Mailbox::is_prompt(&request) {
                 self.rest(disk)?;
             }
-            let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
+            let Some(connection) = self.ports[MAILBOX].connection.as_mut() else { return Ok(()) };
             if let Some(message) = self.mailbox.accept(request, connection)? {
                 disk.message(&message)?;
             }
         }
-        let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
+        let Some(connection) = self.ports[MAILBOX].connection.as_mut() else { return Ok(()) };
         self.mailbox.deliver(connection)?;
         Ok(())
     }
 
     /// Serve the requests in the log disk's ring. Returns whether there were any.
     fn serve_log_disk(&mut self) -> Result<bool, GuestError> {
-        let Some((port, log_disk)) = self.ports.get_mut(Device::Log as usize).zip(self.log_disk.as_mut()) else {
+        let port = self.ports.iter_mut().find(|port| port.device == Device::Log);
+        let Some((port, log_disk)) = port.zip(self.log_disk.as_mut()) else {
             return Ok(false);
         };
-        let taken = take(port)?;
+        let taken = port.take()?;
         if let Some(connection) = port.connection.as_mut() {
             log_disk.serve(&taken, connection)?;
         }
@@ -331,10 +305,22 @@ impl Guest {
         Ok(())
     }
 
-    /// Serve the requests in the disk's ring, with one interrupt for all that are answered. Returns whether there were
-    /// any.
+    /// Serve the requests in the rings of the test disks. Returns whether there were any. Requests of different disks
+    /// that are found together did not wait for one another.
     fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<bool, GuestError> {
-        let requests = take(&mut self.ports[Device::Test as usize])?;
+        let mut found = false;
+        for number in 0..self.ports.len() {
+            if matches!(self.ports[number].device, Device::Test(_)) {
+                found |= self.serve_ring(number, disk)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Serve the requests in a test disk's ring, with one interrupt for all that are answered.
+    fn serve_ring(&mut self, number: usize, disk: &mut dyn Disk) -> Result<bool, GuestError> {
+        let requests = self.ports[number].take()?;
+        let sectors = self.ports[number].range();
         let (found, mut answered) = (!requests.is_empty(), false);
         let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
@@ -347,9 +333,9 @@ impl Guest {
                 (_, Some(sectors)) => answered |= self.release(sectors, disk)?,
                 _ => {}
             }
-            let may_wait = written.is_some() || request.kind == RequestKind::Flush;
-            if may_wait && request.kind.fits(self.config.disk_sectors) && disk.completes_at_rest() {
-                execute(&request.kind, disk, self.config.disk_sectors);
+            let may_wait = written.is_some() || matches!(request.kind, RequestKind::Flush { .. });
+            if may_wait && request.kind.fits(&sectors) && disk.completes_at_rest() {
+                execute(&request.kind, disk, &sectors);
                 self.pending.add(request, id);
                 continue;
             }
@@ -382,20 +368,29 @@ impl Guest {
 
     /// Carry out the requests and put them into the ring of completed ones. Returns whether there were any.
     fn fill_in(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<bool, GuestError> {
-        let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(false) };
         for request in &requests {
-            let (data, status) = execute(&request.kind, disk, self.config.disk_sectors);
-            let written = request.answer(&connection.memory, &data, status)?;
-            connection.queue.complete(request.head, written);
+            let sectors = self.ports[self.port_of(request.disk)].range();
+            let (data, status) = execute(&request.kind, disk, &sectors);
+            self.reply(request, &data, status)?;
         }
         Ok(!requests.is_empty())
     }
 
-    /// Interrupt the guest for what its disk has done.
-    fn notify(&self) {
-        if let Some(connection) = self.ports[Device::Test as usize].connection.as_ref() {
-            connection.queue.notify();
-        }
+    /// Put a request into its disk's ring of completed ones.
+    fn reply(&mut self, request: &Request, data: &[u8], status: Status) -> Result<(), GuestError> {
+        let number = self.port_of(request.disk);
+        Ok(self.ports[number].reply(request, data, status)?)
+    }
+
+    /// Interrupt the guest for what its disks have done, once for each.
+    fn notify(&mut self) {
+        self.ports.iter_mut().for_each(Port::notify);
+    }
+
+    /// The port of the test disk with that number.
+    fn port_of(&self, disk: u32) -> usize {
+        let is_its = |port: &Port| matches!(port.device, Device::Test(place) if place.disk == disk);
+        self.ports.iter().position(is_its).expect("the request came from it")
     }
 
     /// Data that cannot be understood came from the guest, so the guest's kernel is broken.
@@ -443,13 +438,7 @@ impl Drop for Guest {
     }
 }
 
-fn take(port: &mut Port) -> io::Result<Vec<Request>> {
-    let Some(connection) = port.connection.as_mut() else { return Ok(Vec::new()) };
-    let chains = connection.queue.take_available()?;
-    chains.into_iter().map(|chain| Request::parse(chain, &connection.memory)).collect()
-}
-
-fn execute(kind: &RequestKind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) {
+fn execute(kind: &RequestKind, disk: &mut dyn Disk, sectors: &Range<u64>) -> (Vec<u8>, Status) {
     let mut data = Vec::new();
     match kind {
         kind if !kind.fits(sectors) => return (data, Status::Error),
@@ -459,7 +448,7 @@ fn execute(kind: &RequestKind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, S
         }
         RequestKind::Write { sector, data } => disk.overlay().write(*sector, data),
         RequestKind::Zero { sector, sectors, .. } => disk.overlay().zero(*sector, *sectors),
-        RequestKind::Flush => {}
+        RequestKind::Flush { .. } => {}
         RequestKind::Identify => data.extend_from_slice(b"postcrash"),
         RequestKind::Unsupported => return (data, Status::Unsupported),
     }

@@ -25,8 +25,8 @@ pub struct PendingRequest {
 pub struct PendingRequests {
     requests: Vec<PendingRequest>,
     runs: usize,
-    /// The sector with which the last run goes on. None if it does not go on.
-    end: Option<u64>,
+    /// The disk and the sector with which the last run goes on. None if it does not go on.
+    end: Option<(u32, u64)>,
 }
 
 impl PendingRequests {
@@ -35,12 +35,12 @@ impl PendingRequests {
     }
 
     pub fn add(&mut self, request: Request, id: u32) {
-        let written = request.kind.written();
+        let (disk, written) = (request.disk, request.kind.written());
         let run = written.as_ref().map(|sectors| {
-            self.runs += usize::from(self.end != Some(sectors.start));
+            self.runs += usize::from(self.end != Some((disk, sectors.start)));
             self.runs
         });
-        self.end = written.map(|sectors| sectors.end);
+        self.end = written.map(|sectors| (disk, sectors.end));
         self.requests.push(PendingRequest { request, id, run });
     }
 
@@ -73,7 +73,7 @@ mod tests {
     /// Requests 0 (in two parts), 1 and 2. The last one is a flush.
     fn pending() -> PendingRequests {
         let mut pending = PendingRequests::default();
-        for (kind, id) in [(write(0), 0), (write(8), 0), (write(64), 1), (RequestKind::Flush, 2)] {
+        for (kind, id) in [(write(0), 0), (write(8), 0), (write(64), 1), (RequestKind::Flush { disk: 0 }, 2)] {
             pending.add(Request::of(kind), id);
         }
         pending
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn flushes_alone_are_not_drawn() {
         let mut pending = PendingRequests::default();
-        pending.add(Request::of(RequestKind::Flush), 0);
+        pending.add(Request::of(RequestKind::Flush { disk: 0 }), 0);
         assert_eq!(ids(&pending.next(|count| Some(2 % count))), [0]);
         assert!(pending.next(|count| Some(2 % count)).is_empty());
     }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_flush_and_a_completion_end_a_run() {
         let mut pending = PendingRequests::default();
-        for (id, kind) in [write(0), write(8), RequestKind::Flush, write(16)].into_iter().enumerate() {
+        for (id, kind) in [write(0), write(8), RequestKind::Flush { disk: 0 }, write(16)].into_iter().enumerate() {
             pending.add(Request::of(kind), id as u32);
         }
         assert_eq!(ids(&pending.next(|count| Some(count - 1))), [2]);

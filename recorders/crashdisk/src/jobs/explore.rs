@@ -128,7 +128,8 @@ fn run_state(
     for _ in 0..2 {
         trust.establish(machine)?;
         trust.source.release_pages();
-        let log = scratch.map(|scratch| recovery::begin(scratch, space)).transpose()?;
+        let disks = trust.source.recording.disks().sizes();
+        let log = scratch.map(|scratch| recovery::begin(scratch, &disks, space)).transpose()?;
         let footprint = matches!(keep, Keep::Footprint).then(Footprint::default);
         let mut disk = StateDisk::new(space, explorer, log, footprint);
         match machine.guest()?.run(&command, &mut disk) {

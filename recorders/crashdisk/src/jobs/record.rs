@@ -35,7 +35,8 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     let command = Command::Run(job.run);
     let attempt = |machine: &mut Machine| {
         let base = Base::open(&job.base)?;
-        let writer = RecordingWriter::create(&job.out, base.sectors(), &job.metadata)?;
+        let disks = machine.disks_of(base.sectors())?;
+        let writer = RecordingWriter::create(&job.out, &disks, &job.metadata)?;
         run(machine.guest_for(&command)?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
     };
     let (answer, RecordingSummary { requests, failed }) = match machine.twice(attempt) {

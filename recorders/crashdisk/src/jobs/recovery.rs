@@ -20,12 +20,12 @@ use crate::error::GuestError;
 use crate::guest::machine::Machine;
 use crate::jobs::record;
 
-/// Begin recording the recovery of a state in `space` in the file `scratch`.
-pub fn begin(scratch: &Path, space: Space<'_>) -> Result<OpenRecording, GuestError> {
+/// Begin recording the recovery of a state in `space`, of `disks` of so many sectors, in the file `scratch`.
+pub fn begin(scratch: &Path, disks: &[u64], space: Space<'_>) -> Result<OpenRecording, GuestError> {
     let Instant { started, returned, .. } = space.interval.latest();
     let marks = Marks { started, returned };
     let sectors = space.content.ground.sectors();
-    Ok(OpenRecording::new(marked(scratch, sectors, "{}", marks)?, sectors))
+    Ok(OpenRecording::new(marked(scratch, disks, "{}", marks)?, sectors))
 }
 
 /// The recording that `log` wrote to `scratch`. The file is deleted.
@@ -48,7 +48,8 @@ pub fn record(
     let base = Base::open(base)?;
     let command = Command::Recover(recover);
     let (_, summary) = machine.twice(|machine| {
-        let mut log = OpenRecording::new(marked(out, base.sectors(), metadata, marks)?, base.sectors());
+        let disks = machine.disks_of(base.sectors())?;
+        let mut log = OpenRecording::new(marked(out, &disks, metadata, marks)?, base.sectors());
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
     })?;
@@ -58,8 +59,8 @@ pub fn record(
 }
 
 /// A recording that starts with the operations where they were when the crash came.
-fn marked(out: &Path, sectors: u64, metadata: &str, marks: Marks) -> Result<RecordingWriter, RecordingError> {
-    let mut writer = RecordingWriter::create(out, sectors, metadata)?;
+fn marked(out: &Path, disks: &[u64], metadata: &str, marks: Marks) -> Result<RecordingWriter, RecordingError> {
+    let mut writer = RecordingWriter::create(out, disks, metadata)?;
     for op in 0..marks.started {
         writer.started(op)?;
         if op < marks.returned {

@@ -95,10 +95,20 @@ pub enum RequestKind {
         sectors: u64,
         discard: bool,
     },
-    Flush,
+    /// A flush of the disk with this number.
+    Flush {
+        disk: u32,
+    },
     /// Identification string.
     Identify,
     Unsupported,
+}
+
+/// Which disk a ring belongs to, and where its sectors begin among those of all disks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    pub disk: u32,
+    pub start: u64,
 }
 
 impl RequestKind {
@@ -113,15 +123,15 @@ impl RequestKind {
         }
     }
 
-    /// Whether all its sectors lie on a disk of `sectors`.
-    pub fn fits(&self, sectors: u64) -> bool {
+    /// Whether all its sectors are among `sectors`.
+    pub fn fits(&self, sectors: &Range<u64>) -> bool {
         let (start, count) = match self {
             RequestKind::Read { sector, bytes } => (*sector, (bytes / SECTOR_BYTES) as u64),
             RequestKind::Write { sector, data } => (*sector, (data.len() / SECTOR_BYTES) as u64),
             RequestKind::Zero { sector, sectors, .. } => (*sector, *sectors),
-            RequestKind::Flush | RequestKind::Identify | RequestKind::Unsupported => return true,
+            RequestKind::Flush { .. } | RequestKind::Identify | RequestKind::Unsupported => return true,
         };
-        start.checked_add(count).is_some_and(|end| end <= sectors)
+        start >= sectors.start && start.checked_add(count).is_some_and(|end| end <= sectors.end)
     }
 }
 
@@ -136,6 +146,8 @@ pub enum Status {
 #[derive(Debug)]
 pub struct Request {
     pub head: u16,
+    /// The number of its disk.
+    pub disk: u32,
     pub kind: RequestKind,
     /// Where the device puts data: all writable buffers, without the status byte.
     target: Vec<Buffer>,
@@ -143,8 +155,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// Read a request from the ring. The data of a write is copied, so the guest cannot change it later.
-    pub fn parse(chain: Chain, memory: &GuestMemory) -> io::Result<Request> {
+    /// Read a request from the ring of a disk. The data of a write is copied, so the guest cannot change it later. A
+    /// sector that is far behind all disks stays there.
+    pub fn parse(chain: Chain, memory: &GuestMemory, place: Place) -> io::Result<Request> {
         let short = || invalid("a block request without header or status".into());
         let (header, rest) = chain.buffers.split_first().ok_or_else(short)?;
         let (status, data) = rest.split_last().ok_or_else(short)?;
@@ -153,7 +166,8 @@ impl Request {
         }
         let mut fields = [0; HEADER_BYTES as usize];
         memory.read(header.address, &mut fields)?;
-        let sector = u64::from_le_bytes(fields[SECTOR_AT..].try_into().expect("eight bytes"));
+        let sector =
+            u64::from_le_bytes(fields[SECTOR_AT..].try_into().expect("eight bytes")).saturating_add(place.start);
         let total: usize = data.iter().map(|b| b.length as usize).sum();
         if total > REQUEST_BYTES_MAX {
             return Err(invalid(format!("a block request of {total} bytes")));
@@ -163,22 +177,22 @@ impl Request {
         let kind = match u32::from_le_bytes(fields[0..4].try_into().expect("four bytes")) {
             request_type::IN if is_sectors && all(true) => RequestKind::Read { sector, bytes: total },
             request_type::OUT if is_sectors && all(false) => RequestKind::Write { sector, data: gather(data, memory)? },
-            request_type::FLUSH => RequestKind::Flush,
+            request_type::FLUSH => RequestKind::Flush { disk: place.disk },
             request_type::GET_ID => RequestKind::Identify,
             kind @ (request_type::DISCARD | request_type::WRITE_ZEROES)
                 if total == ZERO_SEGMENT_BYTES && all(false) =>
             {
-                zero(&gather(data, memory)?, kind == request_type::DISCARD)
+                zero(&gather(data, memory)?, kind == request_type::DISCARD, place.start)
             }
             _ => RequestKind::Unsupported,
         };
         let target = data.iter().copied().filter(|b| b.writable).collect();
-        Ok(Request { head: chain.head, kind, target, status: status.address })
+        Ok(Request { head: chain.head, disk: place.disk, kind, target, status: status.address })
     }
 
     #[cfg(test)]
     pub fn of(kind: RequestKind) -> Request {
-        Request { head: 0, kind, target: Vec::new(), status: 0 }
+        Request { head: 0, disk: 0, kind, target: Vec::new(), status: 0 }
     }
 
     /// Put `data` and the status where the guest expects them. Returns the number of bytes written.
@@ -205,9 +219,10 @@ fn gather(buffers: &[Buffer], memory: &GuestMemory) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// The one segment of a discard or write-zeroes request: sector, number of sectors, flags.
-fn zero(segment: &[u8], discard: bool) -> RequestKind {
-    let sector = u64::from_le_bytes(segment[0..8].try_into().expect("eight bytes"));
+/// The one segment of a discard or write-zeroes request: sector, number of sectors, flags. The disk's sectors begin at
+/// `start`.
+fn zero(segment: &[u8], discard: bool, start: u64) -> RequestKind {
+    let sector = u64::from_le_bytes(segment[0..8].try_into().expect("eight bytes")).saturating_add(start);
     match u32::from_le_bytes(segment[8..12].try_into().expect("four bytes")) {
         sectors @ 1..=ZERO_SECTORS_MAX => RequestKind::Zero { sector, sectors: u64::from(sectors), discard },
         _ => RequestKind::Unsupported,
@@ -234,7 +249,7 @@ mod tests {
 
     fn parse(memory: &GuestMemory, data: &[Buffer]) -> io::Result<Request> {
         let all = [&[buffer(HEADER, 16, false)], data, &[buffer(STATUS, 1, true)]].concat();
-        Request::parse(Chain { head: 0, buffers: all }, memory)
+        Request::parse(Chain { head: 0, buffers: all }, memory, Place::default())
     }
 
     fn kind(memory: &GuestMemory, kind: u32, sector: u64, data: &[Buffer]) -> RequestKind {
@@ -286,6 +301,24 @@ mod tests {
     }
 
     #[test]
+    fn the_sectors_of_a_later_disk_begin_where_the_one_before_it_ends() {
+        let memory = memory();
+        let parsed = |code: u32, sector: u64, data: &[Buffer]| {
+            header(&memory, code, sector);
+            let all = [&[buffer(HEADER, 16, false)], data, &[buffer(STATUS, 1, true)]].concat();
+            Request::parse(Chain { head: 0, buffers: all }, &memory, Place { disk: 1, start: 64 }).expect("a request")
+        };
+        let read = parsed(0, 3, &[buffer(DATA, 512, true)]);
+        assert_eq!((read.disk, &read.kind), (1, &RequestKind::Read { sector: 67, bytes: 512 }));
+        assert_eq!(parsed(4, 0, &[]).kind, RequestKind::Flush { disk: 1 });
+        memory.write(DATA, &[&5u64.to_le_bytes()[..], &8u32.to_le_bytes(), &[0; 4]].concat()).expect("inside");
+        let zero = parsed(13, 0, &[buffer(DATA, 16, false)]).kind;
+        assert_eq!(zero, RequestKind::Zero { sector: 69, sectors: 8, discard: false });
+        let far = parsed(0, u64::MAX - 3, &[buffer(DATA, 512, true)]).kind;
+        assert!(read.kind.fits(&(64..68)) && !read.kind.fits(&(68..99)) && !far.fits(&(64..u64::MAX)));
+    }
+
+    #[test]
     fn data_in_the_wrong_direction_is_unsupported() {
         let memory = memory();
         assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 512, false)]), RequestKind::Unsupported);
@@ -300,7 +333,7 @@ mod tests {
         for code in [2, 3, 5, 7, 10, 12, 14, u32::MAX] {
             assert_eq!(kind(&memory, code, u64::MAX, &[buffer(DATA, 512, true)]), RequestKind::Unsupported);
         }
-        assert_eq!(kind(&memory, 4, u64::MAX, &[]), RequestKind::Flush);
+        assert_eq!(kind(&memory, 4, u64::MAX, &[]), RequestKind::Flush { disk: 0 });
     }
 
     #[test]
@@ -332,7 +365,8 @@ mod tests {
             vec![head, buffer(STATUS, 0, true)],
             vec![head, buffer(STATUS, 2, true)],
         ] {
-            let error = Request::parse(Chain { head: 0, buffers }, &memory).expect_err("hostile").to_string();
+            let error =
+                Request::parse(Chain { head: 0, buffers }, &memory, Place::default()).expect_err("hostile").to_string();
             assert_eq!(error, "a block request without header or status");
         }
     }
@@ -348,11 +382,12 @@ mod tests {
             read.answer(&memory, &[0; 512], Status::Ok).expect_err("data outside");
             let outside = vec![buffer(address, 16, false), buffer(STATUS, 1, true)];
             if address != GUEST + BYTES - 511 {
-                Request::parse(Chain { head: 0, buffers: outside }, &memory).expect_err("header outside");
+                Request::parse(Chain { head: 0, buffers: outside }, &memory, Place::default())
+                    .expect_err("header outside");
             }
         }
         let status = vec![buffer(HEADER, 16, false), buffer(0, 1, true)];
-        let request = Request::parse(Chain { head: 0, buffers: status }, &memory).expect("a request");
+        let request = Request::parse(Chain { head: 0, buffers: status }, &memory, Place::default()).expect("a request");
         request.answer(&memory, &[], Status::Ok).expect_err("status outside");
     }
 

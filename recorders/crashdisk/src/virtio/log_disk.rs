@@ -39,13 +39,13 @@ impl LogDisk {
     fn execute(&self, kind: &RequestKind) -> io::Result<(Vec<u8>, Status)> {
         let mut data = Vec::new();
         match kind {
-            kind if !kind.fits(SECTORS) => return Ok((data, Status::Error)),
+            kind if !kind.fits(&(0..SECTORS)) => return Ok((data, Status::Error)),
             RequestKind::Read { sector, bytes } => {
                 data.resize(*bytes, 0);
                 self.read(*sector * SECTOR_BYTES as u64, &mut data)?;
             }
             RequestKind::Write { sector, data } => self.file.write_all_at(data, *sector * SECTOR_BYTES as u64)?,
-            RequestKind::Flush => {}
+            RequestKind::Flush { .. } => {}
             RequestKind::Identify => data.extend_from_slice(b"postcrash-log"),
             RequestKind::Zero { .. } | RequestKind::Unsupported => return Ok((data, Status::Unsupported)),
         }

@@ -70,7 +70,7 @@ impl Mailbox {
                 complete(&request, connection, &[], Status::Ok)?;
                 return self.assembled();
             }
-            RequestKind::Flush => complete(&request, connection, &[], Status::Ok)?,
+            RequestKind::Flush { .. } => complete(&request, connection, &[], Status::Ok)?,
             RequestKind::Identify => complete(&request, connection, b"postcrash-mailbox", Status::Ok)?,
             _ => complete(&request, connection, &[], Status::Unsupported)?,
         }
@@ -133,6 +133,7 @@ fn complete(request: &Request, connection: &mut Connection, data: &[u8], status:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::virtio::block::Place;
     use crate::virtio::memory::fake::{memory, GUEST};
     use crate::virtio::virtqueue::{Buffer, Chain};
     use std::os::unix::net::UnixStream;
@@ -160,7 +161,7 @@ mod tests {
             let buffer = |address, length, writable| Buffer { address, length, writable };
             let data = buffer(DATA, length, kind == 0);
             let buffers = vec![buffer(GUEST, 16, false), data, buffer(GUEST + 0x100, 1, true)];
-            let request = Request::parse(Chain { head: 0, buffers }, &self.connection.memory)?;
+            let request = Request::parse(Chain { head: 0, buffers }, &self.connection.memory, Place::default())?;
             self.mailbox.accept(request, &mut self.connection)
         }
 

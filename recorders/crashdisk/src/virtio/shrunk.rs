@@ -10,9 +10,11 @@ use std::sync::OnceLock;
 
 use postcrash_wire::units::PAGE_BYTES;
 
-/// Mappings at a time. A table has eight regions, a guest three disks, and a table is mapped before the last one goes.
-const MAPPINGS_MAX: usize = 64;
-static MAPPINGS: [Range; MAPPINGS_MAX] = [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; 64];
+/// Mappings at a time. A table has eight regions, a guest up to sixteen test disks and two others, and a table is mapped
+/// before the last one goes.
+const MAPPINGS_MAX: usize = 320;
+static MAPPINGS: [Range; MAPPINGS_MAX] =
+    [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; MAPPINGS_MAX];
 static IS_PREPARED: OnceLock<Result<(), i32>> = OnceLock::new();
 thread_local! {
     /// The signal comes to the thread that made the access.

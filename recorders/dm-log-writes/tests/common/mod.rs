@@ -124,7 +124,7 @@ pub fn events_of(recording: &Recording) -> String {
                 format!("{id}<w{sector}={}{}", letters(data), if *fua { "+fua" } else { "" })
             }
             Event::Zero { id, sector, sectors, discard, .. } => zero_word(*id, *sector, *sectors, *discard),
-            Event::Flush { id } => format!("{id}<f"),
+            Event::Flush { id, .. } => format!("{id}<f"),
             Event::Complete { id } => format!("{id}>"),
             Event::Durable => "durable".to_owned(),
             other => panic!("an import has no {other:?}"),
@@ -139,7 +139,7 @@ fn zero_word(id: u32, sector: u64, sectors: u64, discard: bool) -> String {
 
 /// Write the recording of `words` to `path`.
 pub fn record(path: &Path, words: &str) -> Recording {
-    let mut writer = RecordingWriter::create(path, DISK_SECTORS, "{}").expect("a writer");
+    let mut writer = RecordingWriter::create(path, &[DISK_SECTORS], "{}").expect("a writer");
     for word in words.split_whitespace() {
         if word == "durable" {
             writer.durable().expect(word);
@@ -157,7 +157,7 @@ pub fn record(path: &Path, words: &str) -> Recording {
 fn submit(writer: &mut RecordingWriter, id: u32, request: &str) {
     let (body, flags) = request.split_once('+').unwrap_or((request, ""));
     let written = match body.split_at(1) {
-        ("f", "") => writer.flush(id),
+        ("f", "") => writer.flush(id, 0),
         (kind @ ("d" | "z"), place) => {
             let (sector, sectors) = range(place);
             writer.zero(id, sector, sectors, kind == "d")
