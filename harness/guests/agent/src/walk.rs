@@ -284,8 +284,7 @@ fn read_link(folder: RawFd, name: &CStr) -> io::Result<String> {
 /// Extended attributes of the user name space: name to value in hexadecimal.
 fn xattrs(fd: RawFd) -> io::Result<BTreeMap<String, String>> {
     // SAFETY: the buffer's length is given.
-    let listed = filled(|buffer| unsafe { libc::flistxattr(fd, buffer.as_mut_ptr().cast(), buffer.len()) });
-    let list = match listed {
+    let list = match filled(|buffer| unsafe { libc::flistxattr(fd, buffer.as_mut_ptr().cast(), buffer.len()) }) {
         Err(error) if errno(&error) == libc::EOPNOTSUPP => Vec::new(),
         list => list?,
     };
