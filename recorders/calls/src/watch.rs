@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use postcrash_stopped::mapped;
+use postcrash_stopped::mappings;
 use postcrash_stopped::system_calls::name_of;
 use postcrash_stopped::unfollowed::{Starts, OUTPUT_OUTSIDE_CALLS};
 
@@ -349,15 +350,15 @@ impl Watch {
                 step.durable.push(FlushedRange { inode, start: 0, end: None, own: false });
             }
             (Kind::FlushMemory, _) => {
-                let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
-                let parts = mapped(thread, call.arguments[0], end)?.into_iter();
-                let known = parts.filter(|part| self.folder.has_mapped(part));
-                step.durable.extend(known.map(|part| FlushedRange {
-                    inode: part.inode,
-                    start: part.start,
-                    end: Some(part.end),
-                    own: false,
-                }));
+                let addresses = call.arguments[0]..call.arguments[0].saturating_add(call.arguments[1].max(1));
+                for part in mappings(thread)?.iter().filter(|part| self.folder.has_mapped(part)) {
+                    step.durable.extend(part.shared_bytes(&addresses).map(|Range { start, end }| FlushedRange {
+                        inode: part.inode,
+                        start,
+                        end: Some(end),
+                        own: false,
+                    }));
+                }
             }
             (Kind::FlushAll(which), _) => {
                 let found = which.map(|which| descriptor(thread, call.arguments[which]));

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use postcrash_stopped::system_calls::Part::{Bytes, BytesAt, File, Flags, Mapped, Path, PathAt};
 use postcrash_stopped::system_calls::{is_flush, path_start, system_call, Effect, SystemCall};
 use postcrash_stopped::unfollowed::{only_writes, Starts, OUTPUT_OUTSIDE_CALLS};
-use postcrash_stopped::{former, mapped, read, registers};
+use postcrash_stopped::{former, mappings, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 use postcrash_wire::units::PAGE_BYTES;
 
@@ -278,8 +278,9 @@ fn mapped_file(thread: libc::pid_t, address: u64, bytes: u64) -> Option<String> 
     let is_in_target = |path: &str| {
         [MOUNT_POINT, &format!("{HOST}{MOUNT_POINT}")].iter().any(|root| std::path::Path::new(path).starts_with(root))
     };
-    let found = mapped(thread, address, address.saturating_add(bytes.max(1))).ok()?;
-    found.into_iter().find(|part| is_in_target(&part.path)).map(|part| in_target(&part.path))
+    let addresses = address..address.saturating_add(bytes.max(1));
+    let mut shared = mappings(thread).ok()?.into_iter().filter(|part| part.shared_bytes(&addresses).is_some());
+    shared.find(|part| is_in_target(&part.path)).map(|part| in_target(&part.path))
 }
 
 fn device(place: &str) -> Option<u64> {
