@@ -48,6 +48,14 @@ impl Stop {
     }
 }
 
+/// The result of a system call that returns a negative number on failure.
+pub fn check(result: impl Into<i64>) -> io::Result<i64> {
+    match result.into() {
+        negative if negative < 0 => Err(io::Error::last_os_error()),
+        value => Ok(value),
+    }
+}
+
 /// Let a stopped thread go on to its next system call, with a signal unless it is 0. Of a thread that is gone the next
 /// wait tells.
 pub fn resume(thread: libc::pid_t, signal: libc::c_int) {
@@ -60,10 +68,7 @@ pub fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
     // SAFETY: the structure holds plain numbers, and the kernel fills it. It lives through the call.
     unsafe {
         let mut registers: libc::user_regs_struct = std::mem::zeroed();
-        match libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) {
-            0 => Ok(registers),
-            _ => Err(io::Error::last_os_error()),
-        }
+        check(libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers)).map(|_| registers)
     }
 }
 
@@ -73,13 +78,9 @@ pub fn read(thread: libc::pid_t, address: u64, length: usize) -> io::Result<Vec<
     let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
     // SAFETY: the kernel writes at most the vector's length into it, and checks the other process's range.
-    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
-        count if count < 0 => Err(io::Error::last_os_error()),
-        count => {
-            bytes.truncate(count as usize);
-            Ok(bytes)
-        }
-    }
+    let count = check(unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } as i64)?;
+    bytes.truncate(count as usize);
+    Ok(bytes)
 }
 
 /// The part of a file that a thread has mapped: a line of /proc/PID/maps.
