@@ -43,6 +43,7 @@ const OPENINGS: [(i32, &str); 5] = [
 ];
 
 /// The threads of a program, and which of them are in a call that was noted.
+#[derive(Default)]
 pub struct Calls {
     /// The device number of the target.
     device: u64,
@@ -65,22 +66,7 @@ pub struct Calls {
 
 impl Calls {
     pub fn of_target(left_out: LeftOut) -> io::Result<Calls> {
-        Ok(Calls::on_device(fs::metadata(MOUNT_POINT)?.dev(), left_out))
-    }
-
-    fn on_device(device: u64, left_out: LeftOut) -> Calls {
-        Calls {
-            device,
-            threads: HashMap::new(),
-            unnoted: HashSet::new(),
-            numbers: 0,
-            noted: 0,
-            flushes: 0,
-            left_out,
-            starts: Starts::default(),
-            writing: HashSet::new(),
-            refused: None,
-        }
+        Ok(Calls { device: fs::metadata(MOUNT_POINT)?.dev(), left_out, ..Calls::default() })
     }
 
     /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
@@ -388,8 +374,8 @@ mod tests {
 
     #[test]
     fn a_call_of_a_thread_that_ends_does_not_return() {
-        let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
-        calls.threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
+        let threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
+        let mut calls = Calls { threads, ..Calls::default() };
         assert_eq!(calls.ended(8), None);
         assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
         assert_eq!(calls.all_ended(), []);
@@ -397,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_line_that_nobody_writes_is_why_a_program_is_refused() {
-        let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
+        let mut calls = Calls::default();
         calls.writing.insert(7);
         calls.output_received();
         assert_eq!(calls.refused(), None);

@@ -13,7 +13,7 @@ use crate::sys::errno;
 use crate::usage::{use_after_recovery, Usage};
 use crate::walk::{walk, Entry};
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Observation {
     mount_errno: i32,
     /// How the helper ended that did not mount the disk, and what it said.
@@ -63,11 +63,8 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
         unlisted: found.unlisted,
         aged: found.damage,
         bytes: recover.bytes,
-        klog: Vec::new(),
-        klog_whole: false,
         repair,
-        fsck: None,
-        used: None,
+        ..Observation::default()
     };
     if mounted.is_ok() && recover.use_after {
         let used = use_after_recovery(device, &recover.mount);
