@@ -27,6 +27,7 @@ use std::process::{Command, ExitCode};
 
 use folder::Folder;
 use pack::Pack;
+use postcrash_stopped::check;
 use watch::Watch;
 
 /// So many bytes may wait in the program's standard output.
@@ -63,12 +64,7 @@ fn run() -> io::Result<u8> {
     let mut command = Command::new(program);
     command.args(rest).stdout(writer);
     // SAFETY: one call that allocates nothing, between fork and exec.
-    unsafe {
-        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        })
-    };
+    unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)).map(drop)) };
     let started = command.spawn()?;
     drop(command);
     let mut watch = Watch::new(folder, output, reader, forward, std::env::var_os(ALWAYS).is_some())?;
@@ -85,9 +81,7 @@ fn pipe() -> io::Result<(File, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: the array lives through the call, and the descriptors are ours.
     unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
         libc::fcntl(ends[0], libc::F_SETPIPE_SZ, PIPE_BYTES);
         Ok((File::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }

@@ -23,8 +23,6 @@ pub enum At {
 
 /// The most that is looked at of one message.
 pub const BYTES_MAX: usize = 1 << 16;
-const ENTRY: u8 = 1;
-const EXIT: u8 = 2;
 /// AUDIT_ARCH_X86_64. Calls of 32-bit programs have other numbers.
 const NATIVE: u32 = 0xC000_003E;
 /// Results from -1 down to its negative are errors.
@@ -33,19 +31,6 @@ const ERRNO_MAX: i64 = 4095;
 const I386: u32 = 0x4000_0003;
 /// Stands for the number of such a call. No call has it.
 pub const FOREIGN: i64 = -1;
-
-/// As the kernel's `ptrace_syscall_info` is laid out.
-#[repr(C)]
-#[derive(Default)]
-struct SyscallInfo {
-    op: u8,
-    padding: [u8; 3],
-    architecture: u32,
-    instruction: u64,
-    stack: u64,
-    /// On entry the number and six arguments; on exit the result, and whether it is an error.
-    values: [u64; 8],
-}
 
 /// Which threads are inside a system call: for kernels that do not tell whether a stop is an entry or an exit.
 #[derive(Default)]
@@ -56,21 +41,22 @@ pub struct Stops {
 impl Stops {
     /// What the stopped thread stands at.
     pub fn at(&mut self, thread: libc::pid_t) -> At {
-        let mut info = SyscallInfo::default();
-        let size = std::mem::size_of::<SyscallInfo>();
-        // SAFETY: the kernel writes at most `size` bytes into the structure.
-        let length = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size, &mut info) };
-        if length < 0 {
-            return self.by_registers(thread);
-        }
-        match info.op {
-            ENTRY => {
-                let mut arguments = [0; 6];
-                arguments.copy_from_slice(&info.values[1..7]);
-                At::Entry(native(info.architecture, info.values[0] as i64), arguments)
+        // SAFETY: the kernel writes at most `size` bytes into the structure of plain numbers, and `op` says which of them.
+        unsafe {
+            let mut info: libc::ptrace_syscall_info = std::mem::zeroed();
+            let size = std::mem::size_of_val(&info);
+            if libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size, &mut info) < 0 {
+                return self.by_registers(thread);
             }
-            EXIT => At::Exit((info.values[1] as u8 == 0).then_some(info.values[0])),
-            _ => At::Other,
+            match info.op {
+                libc::PTRACE_SYSCALL_INFO_ENTRY => {
+                    At::Entry(native(info.arch, info.u.entry.nr as i64), info.u.entry.args)
+                }
+                libc::PTRACE_SYSCALL_INFO_EXIT => {
+                    At::Exit((info.u.exit.is_error == 0).then_some(info.u.exit.sval as u64))
+                }
+                _ => At::Other,
+            }
         }
     }
 

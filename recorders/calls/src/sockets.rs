@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
+use postcrash_stopped::check;
 use postcrash_wire::output::{Lines, Way, PORT, REMOTE};
 
 use crate::process::{path_of, read, BYTES_MAX};
@@ -115,10 +116,7 @@ fn duplicated(thread: libc::pid_t, number: u64) -> io::Result<OwnedFd> {
 
 /// SAFETY: `result` is of a call that returns a fresh descriptor.
 unsafe fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(OwnedFd::from_raw_fd(result as i32))
+    check(result).map(|number| OwnedFd::from_raw_fd(number as i32))
 }
 
 fn option(socket: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {

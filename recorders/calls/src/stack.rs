@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
-use std::ops::Range;
 
 use addr2line::Loader;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 use object::{Object, ObjectSection};
-use postcrash_stopped::{addresses, read, registers};
+use postcrash_stopped::{mappings, read, registers, Mapping};
 use serde::Serialize;
 
 const FRAMES_MAX: usize = 24;
@@ -21,15 +20,6 @@ pub struct Frame {
     pub function: String,
     pub file: String,
     pub line: u32,
-}
-
-/// A program or library that is mapped into a process.
-#[derive(Clone, PartialEq)]
-struct MappedBinary {
-    path: String,
-    /// Where its first byte would be, and where it lies.
-    base: u64,
-    range: Range<u64>,
 }
 
 /// What is known of the processes that were looked at. Programs and libraries are read once.
@@ -50,8 +40,8 @@ impl Stacks {
 
     fn unwound(&mut self, thread: libc::pid_t) -> io::Result<Vec<Frame>> {
         let registers = registers(thread)?;
-        let modules = mapped(thread)?;
-        let key: Vec<String> = modules.iter().map(|each| format!("{} {:x}", each.path, each.base)).collect();
+        let modules = binaries(thread)?;
+        let key: Vec<String> = modules.iter().map(|each| format!("{} {:x}", each.path, each.addresses.start)).collect();
         if !self.processes.contains_key(&key) {
             let unwinder = self.unwinder(thread, &modules);
             self.processes.insert(key.clone(), unwinder);
@@ -72,21 +62,22 @@ impl Stacks {
         Ok(addresses.into_iter().filter_map(|address| self.frame_at(thread, &modules, address)).collect())
     }
 
-    fn unwinder(&mut self, thread: libc::pid_t, modules: &[MappedBinary]) -> UnwinderX86_64<Vec<u8>> {
+    fn unwinder(&mut self, thread: libc::pid_t, modules: &[Mapping]) -> UnwinderX86_64<Vec<u8>> {
         let mut unwinder = UnwinderX86_64::new();
         for module in modules {
             let sections = self.sections.entry(module.path.clone()).or_insert_with(|| sections(thread, &module.path));
             if let Some(sections) = sections.clone() {
-                unwinder.add_module(Module::new(module.path.clone(), module.range.clone(), module.base, sections));
+                let addresses = module.addresses.clone();
+                unwinder.add_module(Module::new(module.path.clone(), addresses, module.addresses.start, sections));
             }
         }
         unwinder
     }
 
     /// What stands at an address, unless it is in no program or library.
-    fn frame_at(&mut self, thread: libc::pid_t, modules: &[MappedBinary], address: u64) -> Option<Frame> {
-        let module = modules.iter().find(|each| each.range.contains(&address))?;
-        let key = (module.path.clone(), address - module.base);
+    fn frame_at(&mut self, thread: libc::pid_t, modules: &[Mapping], address: u64) -> Option<Frame> {
+        let module = modules.iter().find(|each| each.addresses.contains(&address))?;
+        let key = (module.path.clone(), address - module.addresses.start);
         if let Some(known) = self.frames.get(&key) {
             return Some(known.clone());
         }
@@ -115,20 +106,13 @@ fn word(thread: libc::pid_t, address: u64) -> Option<u64> {
     bytes.try_into().ok().map(u64::from_ne_bytes)
 }
 
-/// The programs and libraries of a process, from lines such as `7f00-7f01 r-xp 00026000 08:01 42 /usr/lib/libc.so.6`.
-fn mapped(thread: libc::pid_t) -> io::Result<Vec<MappedBinary>> {
-    let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
-    let mut found: Vec<MappedBinary> = Vec::new();
-    for line in maps.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let (Some(range), Some(mode), Some(offset)) = (fields.next(), fields.next(), fields.next()) else { continue };
-        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else { continue };
-        let (Some((first, last)), Ok(offset)) = (addresses(range), u64::from_str_radix(offset, 16)) else { continue };
-        match found.iter_mut().find(|each| each.path == path) {
-            Some(known) => known.range.end = known.range.end.max(last),
-            None if offset == 0 && mode.ends_with('p') => {
-                found.push(MappedBinary { path: path.to_owned(), base: first, range: first..last });
-            }
+/// The programs and libraries of a process: the first mapping of each, with the addresses up to the end of its last one.
+fn binaries(thread: libc::pid_t) -> io::Result<Vec<Mapping>> {
+    let mut found: Vec<Mapping> = Vec::new();
+    for part in mappings(thread)? {
+        match found.iter_mut().find(|each| each.path == part.path) {
+            Some(known) => known.addresses.end = known.addresses.end.max(part.addresses.end),
+            None if part.offset == 0 && part.mode.ends_with('p') => found.push(part),
             None => {}
         }
     }

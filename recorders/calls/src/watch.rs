@@ -3,13 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use postcrash_stopped::mapped;
 use postcrash_stopped::system_calls::name_of;
 use postcrash_stopped::unfollowed::{Starts, OUTPUT_OUTSIDE_CALLS};
+use postcrash_stopped::{check, mappings};
 
 use crate::folder::Folder;
 use crate::kernel_work::{KernelWork, CORE_DUMP};
@@ -20,7 +21,6 @@ use crate::process::{descriptor, opens_fifo, path_of, At, Stops, FOREIGN};
 use crate::sockets::{sending, SendCall, Sockets};
 use crate::stack::{Frame, Stacks};
 use crate::step::{FlushedRange, Step};
-use crate::trace::Watcher;
 
 /// A program may say so many bytes in one call.
 const UNREPORTED_BYTES_MAX: usize = 64 << 20;
@@ -211,9 +211,7 @@ impl Watch {
     fn receive(&mut self) -> io::Result<()> {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
-        if unsafe { libc::ioctl(self.program_output.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(unsafe { libc::ioctl(self.program_output.as_raw_fd(), libc::FIONREAD, &mut waiting) })?;
         let known = self.unreported.len();
         if known + waiting as usize > UNREPORTED_BYTES_MAX {
             return Err(io::Error::other(format!(
@@ -349,15 +347,15 @@ impl Watch {
                 step.durable.push(FlushedRange { inode, start: 0, end: None, own: false });
             }
             (Kind::FlushMemory, _) => {
-                let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
-                let parts = mapped(thread, call.arguments[0], end)?.into_iter();
-                let known = parts.filter(|part| self.folder.has_mapped(part));
-                step.durable.extend(known.map(|part| FlushedRange {
-                    inode: part.inode,
-                    start: part.start,
-                    end: Some(part.end),
-                    own: false,
-                }));
+                let addresses = call.arguments[0]..call.arguments[0].saturating_add(call.arguments[1].max(1));
+                for part in mappings(thread)?.iter().filter(|part| self.folder.has_mapped(part)) {
+                    step.durable.extend(part.shared_bytes(&addresses).map(|Range { start, end }| FlushedRange {
+                        inode: part.inode,
+                        start,
+                        end: Some(end),
+                        own: false,
+                    }));
+                }
             }
             (Kind::FlushAll(which), _) => {
                 let found = which.map(|which| descriptor(thread, call.arguments[which]));
@@ -436,8 +434,9 @@ fn followed(reason: Option<&str>) -> io::Result<()> {
     reason.map_or(Ok(()), |reason| Err(io::Error::other(reason)))
 }
 
-impl Watcher for Watch {
-    fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
+impl Watch {
+    /// A thread has stopped where a system call begins or ends. The threads that may go on now: it, others, or none.
+    pub fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
         self.kernel.stopped(thread);
         match self.stops.at(thread) {
             At::Entry(number, arguments) => {
@@ -448,11 +447,13 @@ impl Watcher for Watch {
         }
     }
 
-    fn started(&mut self, thread: libc::pid_t) {
+    /// A thread has started another one, or a process, which is followed.
+    pub fn started(&mut self, thread: libc::pid_t) {
         self.starts.confirm(thread);
     }
 
-    fn executed(&mut self, former: libc::pid_t, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
+    /// A thread runs another program, and has the number of its process for that. It was `former`.
+    pub fn executed(&mut self, former: libc::pid_t, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
         // Neither its own call returns nor that of the thread which has had this number. The kernel has ended that one.
         let mut go = self.ended(former, false)?;
         if former != thread {
@@ -462,11 +463,13 @@ impl Watcher for Watch {
         Ok(go)
     }
 
-    fn signalled(&mut self, thread: libc::pid_t, signal: libc::c_int) {
+    /// A thread goes on with this signal.
+    pub fn signalled(&mut self, thread: libc::pid_t, signal: libc::c_int) {
         self.kernel.signalled(thread, signal);
     }
 
-    fn ended(&mut self, thread: libc::pid_t, dumped: bool) -> io::Result<Vec<libc::pid_t>> {
+    /// A thread has ended, and with `dumped` the kernel has written its memory to a file. The threads that may go on now.
+    pub fn ended(&mut self, thread: libc::pid_t, dumped: bool) -> io::Result<Vec<libc::pid_t>> {
         self.interrupted(thread)?;
         if self.kernel.ended(thread, dumped) {
             self.everything(CORE_DUMP.to_owned(), thread)?;
@@ -477,7 +480,8 @@ impl Watcher for Watch {
         Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })
     }
 
-    fn meanwhile(&mut self) -> io::Result<bool> {
+    /// No thread has stopped for a while: one may wait for room in its standard output. Whether this was so.
+    pub fn meanwhile(&mut self) -> io::Result<bool> {
         let known = self.unreported.len();
         self.receive()?;
         Ok(self.unreported.len() > known)

@@ -5,6 +5,7 @@ pub mod system_calls;
 pub mod unfollowed;
 
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Have ptrace tell of system calls, and of programs and threads that are started. Tracees end with their tracer.
@@ -47,6 +48,14 @@ impl Stop {
     }
 }
 
+/// The result of a system call that returns a negative number on failure.
+pub fn check(result: impl Into<i64>) -> io::Result<i64> {
+    match result.into() {
+        negative if negative < 0 => Err(io::Error::last_os_error()),
+        value => Ok(value),
+    }
+}
+
 /// Let a stopped thread go on to its next system call, with a signal unless it is 0. Of a thread that is gone the next
 /// wait tells.
 pub fn resume(thread: libc::pid_t, signal: libc::c_int) {
@@ -59,10 +68,7 @@ pub fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
     // SAFETY: the structure holds plain numbers, and the kernel fills it. It lives through the call.
     unsafe {
         let mut registers: libc::user_regs_struct = std::mem::zeroed();
-        match libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) {
-            0 => Ok(registers),
-            _ => Err(io::Error::last_os_error()),
-        }
+        check(libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers)).map(|_| registers)
     }
 }
 
@@ -72,51 +78,52 @@ pub fn read(thread: libc::pid_t, address: u64, length: usize) -> io::Result<Vec<
     let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
     // SAFETY: the kernel writes at most the vector's length into it, and checks the other process's range.
-    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
-        count if count < 0 => Err(io::Error::last_os_error()),
-        count => {
-            bytes.truncate(count as usize);
-            Ok(bytes)
-        }
-    }
+    let count = check(unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } as i64)?;
+    bytes.truncate(count as usize);
+    Ok(bytes)
 }
 
-/// The part of a file that a thread has mapped, shared: bytes of the file.
+/// The part of a file that a thread has mapped: a line of /proc/PID/maps.
 #[derive(Debug, PartialEq)]
 pub struct Mapping {
+    pub addresses: Range<u64>,
+    /// Such as `r-xp`.
+    pub mode: String,
+    /// Where the part begins in the file.
+    pub offset: u64,
     pub device: u64,
     pub inode: u64,
-    pub start: u64,
-    pub end: u64,
-    /// As the kernel tells it.
     pub path: String,
 }
 
-/// What a thread has mapped, shared, between two addresses.
-pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<Mapping>> {
+impl Mapping {
+    /// The bytes of the file that are changed by stores to these addresses.
+    pub fn shared_bytes(&self, addresses: &Range<u64>) -> Option<Range<u64>> {
+        let start = self.addresses.start.max(addresses.start);
+        let end = self.addresses.end.min(addresses.end);
+        let in_file = |address| address - self.addresses.start + self.offset;
+        (start < end && self.mode.ends_with('s')).then(|| in_file(start)..in_file(end))
+    }
+}
+
+/// What a thread has mapped of files.
+pub fn mappings(thread: libc::pid_t) -> io::Result<Vec<Mapping>> {
     let maps = std::fs::read_to_string(format!("/proc/{thread}/maps"))?;
-    Ok(maps.lines().filter_map(|line| mapping(line, start, end)).collect())
+    Ok(maps.lines().filter_map(mapping).collect())
 }
 
-/// What a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log` says, if it overlaps the range.
-fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
+/// From a line such as `7f00-7f01 rw-s 00001000 00:21 77 /mnt/log`. None if it is about no file.
+fn mapping(line: &str) -> Option<Mapping> {
+    let hexadecimal = |field| u64::from_str_radix(field, 16).ok();
     let mut fields = line.split_ascii_whitespace();
-    let (first, last) = addresses(fields.next()?)?;
-    let mode = fields.next()?;
-    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let (start, end) = fields.next()?.split_once('-')?;
+    let mode = fields.next()?.to_owned();
+    let offset = hexadecimal(fields.next()?)?;
     let (major, minor) = fields.next()?.split_once(':')?;
-    let device = libc::makedev(u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let device = libc::makedev(hexadecimal(major)? as u32, hexadecimal(minor)? as u32);
     let inode = fields.next()?.parse().ok()?;
-    let path = line.find('/').map_or(String::new(), |at| line[at..].to_owned());
-    let (from, to) = (start.max(first), end.min(last));
-    let is_shared = from < to && inode != 0 && mode.ends_with('s');
-    is_shared.then(|| Mapping { device, inode, start: offset + from - first, end: offset + to - first, path })
-}
-
-/// What the first field of a line of /proc/PID/maps says, such as `7f00-7f10`: where a mapping begins and ends.
-pub fn addresses(field: &str) -> Option<(u64, u64)> {
-    let (start, end) = field.split_once('-')?;
-    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+    let path = line[line.find('/')?..].to_owned();
+    Some(Mapping { addresses: hexadecimal(start)?..hexadecimal(end)?, mode, offset, device, inode, path })
 }
 
 /// Which thread it was that runs another program now, and has the number of its process for that: PTRACE_EVENT_EXEC.
@@ -179,12 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_is_read_where_it_is_shared_and_overlaps() {
-        let line = "7f00-7f80 rw-s 00001000 00:21 77   /mnt/a log";
-        let found = mapping(line, 0x7f10, 0x8000).expect("it overlaps");
-        assert_eq!((found.start, found.end, found.path.as_str()), (0x1010, 0x1080, "/mnt/a log"));
-        assert_eq!(mapping(line, 0x7f80, 0x8000), None);
-        assert_eq!(mapping(&line.replace("rw-s", "rw-p"), 0x7f10, 0x8000), None);
+    fn stores_reach_a_file_where_its_mapping_is_shared() {
+        let line = "7f00-7f80 rw-s 00001000 0a:21 77   /mnt/a log";
+        let found = mapping(line).expect("a file");
+        assert_eq!((found.device, found.inode, found.path.as_str()), (libc::makedev(0xa, 0x21), 77, "/mnt/a log"));
+        assert_eq!(found.shared_bytes(&(0x7f10..0x8000)), Some(0x1010..0x1080));
+        assert_eq!(found.shared_bytes(&(0..0x7f10)), Some(0x1000..0x1010));
+        assert_eq!(found.shared_bytes(&(0x7f80..0x8000)), None);
+        let private = mapping(&line.replace("rw-s", "rw-p")).expect("a file");
+        assert_eq!(private.shared_bytes(&(0x7f10..0x8000)), None);
+        assert_eq!(mapping("7f00-7f80 rw-p 00000000 00:00 0   [heap]"), None);
     }
 
     #[test]

@@ -38,8 +38,8 @@ pub fn journalled_mount(path: &Path) -> Result<Mount> {
 
 fn mount_of(path: &Path) -> Result<Mount> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).context("statx")?;
-    let listed = std::fs::read("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
-    let mount = mounts::parse(&listed).into_iter().find(|mount| mount.id == found.stx_mnt_id);
+    let mountinfo = std::fs::read("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
+    let mount = mounts::parse(&mountinfo).into_iter().find(|mount| mount.id == found.stx_mnt_id);
     mount.with_context(|| format!("{}: its mount is not in /proc/self/mountinfo", path.display()))
 }
 

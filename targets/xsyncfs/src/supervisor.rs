@@ -59,8 +59,8 @@ fn attend_to_box(
         None => None,
     };
     let refused: Arc<[AtomicBool; 3]> = Arc::default();
-    let (credit, told) = (Arc::clone(&input.credit), Arc::clone(&refused));
-    let release = Release { network: outer_network.clone(), credit, refused: told, is_lost: AtomicBool::new(false) };
+    let (credit, flags) = (Arc::clone(&input.credit), Arc::clone(&refused));
+    let release = Release { network: outer_network.clone(), credit, refused: flags, is_lost: AtomicBool::new(false) };
     let terminal = match (inside.terminal, streams.terminal) {
         (Some(outer), Some(our)) => Some(Terminal::connect(outer, our)?),
         _ => None,
@@ -148,46 +148,46 @@ impl Supervisor {
     }
 
     fn wait(&self) -> Result<Vec<Ready>> {
-        let asked = self.asked();
+        let events = self.expected_events();
         let mut descriptors: Vec<_> =
-            asked.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+            events.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         match poll(&mut descriptors, None) {
             Err(Errno::INTR) => return Ok(Vec::new()),
             other => other.context("poll")?,
         };
-        let ready = asked.iter().zip(&descriptors).filter(|(_, descriptor)| !descriptor.revents().is_empty());
+        let ready = events.iter().zip(&descriptors).filter(|(_, descriptor)| !descriptor.revents().is_empty());
         Ok(ready.map(|((what, _, _), _)| *what).collect())
     }
 
     /// What to wait for.
-    fn asked(&self) -> Vec<(Ready, BorrowedFd<'_>, PollFlags)> {
-        let mut asked = vec![
+    fn expected_events(&self) -> Vec<(Ready, BorrowedFd<'_>, PollFlags)> {
+        let mut events = vec![
             (Ready::Ended, self.init.as_fd(), PollFlags::IN),
             (Ready::News, self.outbox.news.as_fd(), PollFlags::IN),
             (Ready::Signals, self.signals.as_fd(), PollFlags::IN),
         ];
         if self.input.wants_to_read() {
-            asked.push((Ready::OurInput, ours(0), PollFlags::IN));
+            events.push((Ready::OurInput, ours(0), PollFlags::IN));
         }
         if let Some(place) = self.input_place() {
             // A pipe without a reader is an event even if none is asked for.
             let flags = if self.input.wants_to_write() { PollFlags::OUT } else { PollFlags::empty() };
-            asked.push((Ready::ItsInput, place.as_fd(), flags));
+            events.push((Ready::ItsInput, place.as_fd(), flags));
         }
         if let Some(network) = &self.outer_network {
-            asked.push((Ready::OuterNetwork, network.as_fd(), PollFlags::IN));
+            events.push((Ready::OuterNetwork, network.as_fd(), PollFlags::IN));
         }
         if self.outbox.has_room() {
             let outputs = self.outputs.iter().enumerate();
-            asked.extend(outputs.map(|(number, (_, pipe))| (Ready::Output(number), pipe.as_fd(), PollFlags::IN)));
+            events.extend(outputs.map(|(number, (_, pipe))| (Ready::Output(number), pipe.as_fd(), PollFlags::IN)));
             if let Some(terminal) = &self.terminal {
-                asked.push((Ready::Terminal, terminal.outer.as_fd(), PollFlags::IN));
+                events.push((Ready::Terminal, terminal.outer.as_fd(), PollFlags::IN));
             }
             if let Some((network, _)) = &self.inner_network {
-                asked.push((Ready::InnerNetwork, network.as_fd(), PollFlags::IN));
+                events.push((Ready::InnerNetwork, network.as_fd(), PollFlags::IN));
             }
         }
-        asked
+        events
     }
 
     /// Where the box's input goes.

@@ -22,10 +22,10 @@ pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
     first_process(ours, |pid| what_it_has(pid, device))
 }
 
-/// The first process, other than `ours`, of which `told` says something: in words.
-fn first_process(ours: &[u32], told: impl Fn(u32) -> Option<String>) -> Option<String> {
+/// The first process, other than `ours`, of which `describe` says something: in words.
+fn first_process(ours: &[u32], describe: impl Fn(u32) -> Option<String>) -> Option<String> {
     processes().filter(|pid| !ours.contains(pid)).find_map(|pid| {
-        let what = told(pid)?;
+        let what = describe(pid)?;
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         Some(format!("{} (process {pid}) {what}", name.trim_end()))
     })
@@ -45,11 +45,11 @@ pub fn first_with_hidden_mount(shown: &BTreeSet<u64>, ours: &[u32]) -> Option<St
 }
 
 fn is_hidden(place: &Path, shown: &BTreeSet<u64>) -> bool {
-    let asked = StatxFlags::TYPE | StatxFlags::MNT_ID;
-    statx(CWD, place, AtFlags::STATX_DONT_SYNC, asked).is_ok_and(|found| {
+    let fields = StatxFlags::TYPE | StatxFlags::MNT_ID;
+    statx(CWD, place, AtFlags::STATX_DONT_SYNC, fields).is_ok_and(|found| {
         let is_folder = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory;
-        let is_told = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-        is_folder && is_told && !shown.contains(&found.stx_mnt_id)
+        let has_mount_id = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        is_folder && has_mount_id && !shown.contains(&found.stx_mnt_id)
     })
 }
 
@@ -123,8 +123,8 @@ fn what_a_thread_has(thread: &str, device: Device) -> Option<String> {
 fn watches(thread: &str, device: Device) -> bool {
     let folder = format!("{thread}/fdinfo");
     names(&folder).into_iter().any(|name| {
-        let told = fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
-        told.lines().any(|line| is_watch(line, device))
+        let fdinfo = fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
+        fdinfo.lines().any(|line| is_watch(line, device))
     })
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use postcrash_stopped::system_calls::Part::{Bytes, BytesAt, File, Flags, Mapped, Path, PathAt};
 use postcrash_stopped::system_calls::{is_flush, path_start, system_call, Effect, SystemCall};
 use postcrash_stopped::unfollowed::{only_writes, Starts, OUTPUT_OUTSIDE_CALLS};
-use postcrash_stopped::{former, mapped, read, registers};
+use postcrash_stopped::{former, mappings, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 use postcrash_wire::units::PAGE_BYTES;
 
@@ -43,6 +43,7 @@ const OPENINGS: [(i32, &str); 5] = [
 ];
 
 /// The threads of a program, and which of them are in a call that was noted.
+#[derive(Default)]
 pub struct Calls {
     /// The device number of the target.
     device: u64,
@@ -65,22 +66,7 @@ pub struct Calls {
 
 impl Calls {
     pub fn of_target(left_out: LeftOut) -> io::Result<Calls> {
-        Ok(Calls::on_device(fs::metadata(MOUNT_POINT)?.dev(), left_out))
-    }
-
-    fn on_device(device: u64, left_out: LeftOut) -> Calls {
-        Calls {
-            device,
-            threads: HashMap::new(),
-            unnoted: HashSet::new(),
-            numbers: 0,
-            noted: 0,
-            flushes: 0,
-            left_out,
-            starts: Starts::default(),
-            writing: HashSet::new(),
-            refused: None,
-        }
+        Ok(Calls { device: fs::metadata(MOUNT_POINT)?.dev(), left_out, ..Calls::default() })
     }
 
     /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
@@ -278,8 +264,9 @@ fn mapped_file(thread: libc::pid_t, address: u64, bytes: u64) -> Option<String> 
     let is_in_target = |path: &str| {
         [MOUNT_POINT, &format!("{HOST}{MOUNT_POINT}")].iter().any(|root| std::path::Path::new(path).starts_with(root))
     };
-    let found = mapped(thread, address, address.saturating_add(bytes.max(1))).ok()?;
-    found.into_iter().find(|part| is_in_target(&part.path)).map(|part| in_target(&part.path))
+    let addresses = address..address.saturating_add(bytes.max(1));
+    let mut shared = mappings(thread).ok()?.into_iter().filter(|part| part.shared_bytes(&addresses).is_some());
+    shared.find(|part| is_in_target(&part.path)).map(|part| in_target(&part.path))
 }
 
 fn device(place: &str) -> Option<u64> {
@@ -387,8 +374,8 @@ mod tests {
 
     #[test]
     fn a_call_of_a_thread_that_ends_does_not_return() {
-        let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
-        calls.threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
+        let threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
+        let mut calls = Calls { threads, ..Calls::default() };
         assert_eq!(calls.ended(8), None);
         assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
         assert_eq!(calls.all_ended(), []);
@@ -396,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_line_that_nobody_writes_is_why_a_program_is_refused() {
-        let mut calls = Calls::on_device(0, LeftOut::new(Vec::new()));
+        let mut calls = Calls::default();
         calls.writing.insert(7);
         calls.output_received();
         assert_eq!(calls.refused(), None);

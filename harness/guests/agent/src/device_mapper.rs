@@ -71,8 +71,8 @@ impl MappedDevice {
     }
 
     fn ask(&self, what: &str, number: u8, data: &[u8]) -> io::Result<()> {
-        let asked = ask(&self.control, self.name, number, 0, 0, data);
-        asked.map(|_| ()).map_err(|error| because(&format!("{}: {what}", self.name), error))
+        let answer = ask(&self.control, self.name, number, 0, 0, data);
+        answer.map(|_| ()).map_err(|error| because(&format!("{}: {what}", self.name), error))
     }
 }
 

@@ -17,7 +17,7 @@ pub struct GuestOutput {
 impl GuestOutput {
     /// `log` is the kernel's log since the mount.
     pub fn since_mount(log: &str) -> GuestOutput {
-        GuestOutput::of(log, &helper::said())
+        GuestOutput::of(log, &helper::last_output())
     }
 
     fn of(kernel: &str, helper: &str) -> GuestOutput {
@@ -30,8 +30,8 @@ impl GuestOutput {
 
 /// The parts that are not empty, each behind its title.
 fn parts(titled: [(&str, String); 2], between: &str, joint: &str) -> String {
-    let told = titled.iter().filter(|(_, text)| !text.trim().is_empty());
-    told.map(|(title, text)| [*title, text.trim()].join(between)).collect::<Vec<_>>().join(joint)
+    let present = titled.iter().filter(|(_, text)| !text.trim().is_empty());
+    present.map(|(title, text)| [*title, text.trim()].join(between)).collect::<Vec<_>>().join(joint)
 }
 
 #[cfg(test)]
@@ -42,22 +42,22 @@ mod tests {
     fn the_last_warnings_and_the_last_lines_of_the_helper_are_told_in_one_line() {
         let log =
             "<6>[    1.1] fuse: init\n<15>postcrash-agent: no module x\n<3>[    1.2] A: one\n<4>[    1.3] A: two.\n";
-        let said = GuestOutput::of(log, "myfs: block 7\nmyfs: bad magic\n\nmyfs: bad magic\n  giving\tup.\n");
+        let output = GuestOutput::of(log, "myfs: block 7\nmyfs: bad magic\n\nmyfs: bad magic\n  giving\tup.\n");
         assert_eq!(
-            said.last,
+            output.last,
             "the kernel says: A: one; A: two: the helper says: myfs: block 7; myfs: bad magic; giving up"
         );
-        assert!(said.log.starts_with("kernel log:\n<6>[    1.1] fuse: init\n<3>"));
-        assert!(said
+        assert!(output.log.starts_with("kernel log:\n<6>[    1.1] fuse: init\n<3>"));
+        assert!(output
             .log
             .ends_with("\n\noutput of the helper:\nmyfs: block 7\nmyfs: bad magic\n\nmyfs: bad magic\n  giving\tup."));
-        assert!(!said.log.contains("postcrash-agent"));
+        assert!(!output.log.contains("postcrash-agent"));
     }
 
     #[test]
     fn nothing_is_told_of_those_who_said_nothing() {
-        let said = GuestOutput::of("<6>[    1.1] fuse: init\n", "");
-        assert_eq!((said.last.as_str(), said.log.as_str()), ("", "kernel log:\n<6>[    1.1] fuse: init"));
+        let output = GuestOutput::of("<6>[    1.1] fuse: init\n", "");
+        assert_eq!((output.last.as_str(), output.log.as_str()), ("", "kernel log:\n<6>[    1.1] fuse: init"));
         assert_eq!(GuestOutput::of("", "").log, "");
     }
 }

@@ -44,22 +44,23 @@ pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
     let mounts = File::open(MOUNTS)?;
     let started = command.spawn().map_err(|error| error.to_string());
     started.and_then(|_| wait_for_mount(&mounts)).map_err(|how| {
-        let said = last_lines(said().lines());
+        let last = last_lines(last_output().lines());
         io::Error::other(
-            [program.as_str(), &how, &said].into_iter().filter(|each| !each.is_empty()).collect::<Vec<_>>().join(": "),
+            [program.as_str(), &how, &last].into_iter().filter(|each| !each.is_empty()).collect::<Vec<_>>().join(": "),
         )
     })
 }
 
 /// The end of what the helper of the last mount has written.
-pub fn said() -> String {
+pub fn last_output() -> String {
     let output = OUTPUT.lock().expect("nothing panics while it is locked");
-    output.as_ref().and_then(|file| end_of(file).ok()).unwrap_or_default()
+    output.as_ref().and_then(|file| end_of(file, OUTPUT_BYTES_MAX).ok()).unwrap_or_default()
 }
 
-fn end_of(file: &File) -> io::Result<String> {
+/// The last bytes of a file, as text.
+pub fn end_of(file: &File, bytes_max: u64) -> io::Result<String> {
     let length = file.metadata()?.len();
-    let start = length.saturating_sub(OUTPUT_BYTES_MAX);
+    let start = length.saturating_sub(bytes_max);
     let mut bytes = vec![0; (length - start) as usize];
     file.read_exact_at(&mut bytes, start)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -70,7 +70,7 @@ impl KernelLog {
     /// Take the lines since the state was begun out of the kernel's log.
     pub fn take(&mut self) -> io::Result<StateLog> {
         let text = read(READ_CLEAR)?;
-        Ok(said_since(&self.mark(), &text, &mut self.limits))
+        Ok(state_log(&self.mark(), &text, &mut self.limits))
     }
 
     /// All lines since the state was begun, as the kernel gives them. They stay in the log.
@@ -94,7 +94,7 @@ fn read(how: i32) -> io::Result<String> {
 
 /// The lines of the log after the mark. Lines before the mark came after the last state was reported. They use up
 /// limits too.
-fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
+fn state_log(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
     let (before, since) = match log.rsplit_once(mark) {
         Some((before, since)) => (Some(before), since),
         None => (None, log),
@@ -104,7 +104,7 @@ fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
     for line in lines.iter() {
         limits.count(line);
     }
-    lines.retain(|line| !OF_A_BUSY_HOST.iter().any(|said| line.contains(said)));
+    lines.retain(|line| !OF_A_BUSY_HOST.iter().any(|message| line.contains(message)));
     // The kernel may report suppressed lines of earlier states here. If a limit is known to have been reached, those
     // states were not taken for whole, so the report is no news.
     let lost = limits.may_suppress() || (limits.is_news() && tells_of_suppressed(since));
@@ -134,14 +134,14 @@ fn warning(line: &str) -> Option<String> {
 /// message that the limit lets through. That message has the level of the suppressed ones: lib/ratelimit.c,
 /// ___ratelimit.
 fn tells_of_suppressed(text: &str) -> bool {
-    let said: Vec<(u32, &str)> = text.lines().filter_map(parsed).collect();
-    let next = |number: usize| said.get(number + 1).map_or(0, |(level, _)| *level);
-    said.iter().enumerate().any(|(number, (_, text))| text.ends_with(SUPPRESSED) && next(number) < LEVEL_NOTICE)
+    let lines: Vec<(u32, &str)> = text.lines().filter_map(parsed).collect();
+    let next = |number: usize| lines.get(number + 1).map_or(0, |(level, _)| *level);
+    lines.iter().enumerate().any(|(number, (_, text))| text.ends_with(SUPPRESSED) && next(number) < LEVEL_NOTICE)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{said_since, tells_of_suppressed, warning};
+    use super::{state_log, tells_of_suppressed, warning};
     use crate::log_limits::RateLimits;
 
     const MARK: &str = "postcrash-agent: state 2;";
@@ -150,24 +150,24 @@ mod tests {
     fn a_log_is_whole_from_its_mark_on() {
         let mut limits = RateLimits::default();
         let log = format!("<4>of the state before\n<15>{MARK}\n<6>note\n<4>bad\n");
-        let said = said_since(MARK, &log, &mut limits);
-        assert_eq!((said.lines, said.whole), (vec!["<4>bad".to_string()], true));
-        let said = said_since(MARK, "<6>note\n<4>bad\n", &mut limits);
-        assert_eq!((said.lines, said.whole), (vec!["<4>bad".to_string()], false));
+        let found = state_log(MARK, &log, &mut limits);
+        assert_eq!((found.lines, found.whole), (vec!["<4>bad".to_string()], true));
+        let found = state_log(MARK, "<6>note\n<4>bad\n", &mut limits);
+        assert_eq!((found.lines, found.whole), (vec!["<4>bad".to_string()], false));
     }
 
     #[test]
     fn a_limit_that_nobody_knew_of_is_noticed_when_the_kernel_tells() {
         let mut limits = RateLimits::default();
         let log = format!("<15>{MARK}\n<4>odd: 3 callbacks suppressed\n<4>bad\n");
-        assert!(!said_since(MARK, &log, &mut limits).whole);
+        assert!(!state_log(MARK, &log, &mut limits).whole);
     }
 
     #[test]
     fn what_the_state_before_said_uses_up_limits() {
         let before = "<4>BTRFS warning (device vda): bad\n".repeat(10);
-        let said = said_since(MARK, &format!("{before}<15>{MARK}\n"), &mut RateLimits::default());
-        assert_eq!((said.lines.len(), said.whole), (0, false));
+        let found = state_log(MARK, &format!("{before}<15>{MARK}\n"), &mut RateLimits::default());
+        assert_eq!((found.lines.len(), found.whole), (0, false));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::mem::offset_of;
 const ERRNO_MAX: i64 = 4095;
 
 /// Flushes are counted over all threads of a program, from 1, in the order in which they begin.
+#[derive(Default)]
 pub struct LeftOut {
     numbers: Vec<u32>,
     begun: u32,
@@ -17,7 +18,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     pub fn new(numbers: Vec<u32>) -> LeftOut {
-        LeftOut { numbers, begun: 0, threads: HashSet::new() }
+        LeftOut { numbers, ..LeftOut::default() }
     }
 
     /// A thread begins a flush of the target. Whether it is left out.

@@ -21,13 +21,13 @@ pub fn kernel_lines(log: &str) -> impl Iterator<Item = (u32, &str)> {
 
 /// The last lines, in one line, without those that repeat the one before them.
 pub fn last_lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut kept: Vec<String> = Vec::new();
     for text in lines.filter(|text| !text.trim().is_empty()) {
         let shown = text.trim().trim_end_matches('.').chars().map(|each| if each.is_control() { ' ' } else { each });
         let line: String = shown.take(LINE_BYTES_MAX).collect();
-        if told.last() != Some(&line) {
-            told.push(line);
+        if kept.last() != Some(&line) {
+            kept.push(line);
         }
     }
-    told.split_off(told.len().saturating_sub(LINES_MAX)).join("; ")
+    kept.split_off(kept.len().saturating_sub(LINES_MAX)).join("; ")
 }

@@ -9,18 +9,22 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Mutex, OnceLock};
 
-use postcrash_stopped::{addresses, registers};
+use postcrash_stopped::{mappings, registers, Mapping};
 
 use crate::steady::out_of_turn;
 use crate::sys::check;
 
 const ELF: [u8; 4] = *b"\x7fELF";
+/// Modes of mappings of programs and libraries that a process cannot write to.
+const CODE: &str = "r-xp";
+const CONSTANTS: &str = "r--p";
 const BREAKPOINT: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// The type of the entry of /proc/PID/auxv that has the address of the program's first instruction: linux/auxvec.h.
@@ -210,30 +214,12 @@ fn entry(pid: libc::pid_t) -> io::Result<u64> {
     found.map(|pair| pair[1]).ok_or_else(|| io::Error::other("the kernel does not tell where the program starts"))
 }
 
-/// What the process has mapped of its program and libraries, without what it can write to: addresses and whether there is
-/// code.
-fn mappings(pid: libc::pid_t) -> io::Result<Vec<(u64, u64, bool)>> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    Ok(maps.lines().filter(|line| line.contains('/')).filter_map(mapping).collect())
-}
-
-/// What a line such as `7f00-7f10 r-xp 00000000 00:21 77 /bin/true` says. None if the process can write there.
-fn mapping(line: &str) -> Option<(u64, u64, bool)> {
-    let mut fields = line.split_ascii_whitespace();
-    let (start, end) = addresses(fields.next()?)?;
-    match fields.next()? {
-        "r--p" => Some((start, end, false)),
-        "r-xp" => Some((start, end, true)),
-        _ => None,
-    }
-}
-
 /// Where the process has an instruction that makes a system call.
 fn find_syscall(pid: libc::pid_t) -> io::Result<u64> {
-    for (start, end, _) in mappings(pid)?.into_iter().filter(|(_, _, is_code)| *is_code) {
-        let bytes = postcrash_stopped::read(pid, start, (end - start) as usize)?;
+    for code in mappings(pid)?.iter().filter(|part| part.mode == CODE) {
+        let bytes = read_mapping(pid, code)?;
         if let Some(at) = bytes.windows(SYSCALL.len()).position(|window| window == SYSCALL) {
-            return Ok(start + at as u64);
+            return Ok(code.addresses.start + at as u64);
         }
     }
     Err(io::Error::other("the program makes no system call"))
@@ -242,12 +228,17 @@ fn find_syscall(pid: libc::pid_t) -> io::Result<u64> {
 /// Have forks start with the pages of the program's files in place. A fork that is without them has a page fault for each
 /// page that it touches. The kernel copies the places of pages only in mappings in which a page was written to.
 fn bring_in_pages(pid: libc::pid_t) -> io::Result<()> {
-    for (start, end, _) in mappings(pid)? {
-        if !postcrash_stopped::read(pid, start, (end - start) as usize)?.is_empty() {
-            poke(pid, start, peek(pid, start)?)?;
+    for part in mappings(pid)?.iter().filter(|part| [CODE, CONSTANTS].contains(&part.mode.as_str())) {
+        if !read_mapping(pid, part)?.is_empty() {
+            poke(pid, part.addresses.start, peek(pid, part.addresses.start)?)?;
         }
     }
     Ok(())
+}
+
+fn read_mapping(pid: libc::pid_t, part: &Mapping) -> io::Result<Vec<u8>> {
+    let Range { start, end } = part.addresses;
+    postcrash_stopped::read(pid, start, (end - start) as usize)
 }
 
 /// Wait until the process stops in this way.
@@ -367,13 +358,6 @@ mod tests {
         assert_eq!((codes[0], codes[2], codes[3]), (Some(0), Some(0), Some(0)));
         assert!(codes[1] != Some(0) && codes[4] != Some(0));
         std::fs::remove_file(&image).expect("it is there");
-    }
-
-    #[test]
-    fn only_what_cannot_be_written_to_is_a_mapping_of_files() {
-        assert_eq!(mapping("7f00-7f10 r-xp 00000000 00:21 77 /bin/true"), Some((0x7f00, 0x7f10, true)));
-        assert_eq!(mapping("7f00-7f10 r--p 00001000 00:21 77 /bin/true"), Some((0x7f00, 0x7f10, false)));
-        assert_eq!(mapping("7f00-7f10 rw-p 00001000 00:21 77 /bin/true"), None);
     }
 
     #[test]

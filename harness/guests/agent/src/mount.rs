@@ -66,19 +66,13 @@ pub fn mount_proc() -> io::Result<()> {
 
 /// Mount /dev, unless the kernel has done so.
 pub fn mount_devices() -> io::Result<()> {
-    match mount_pseudo(c"devtmpfs", c"/dev") {
-        Err(error) if errno(&error) == libc::EBUSY => Ok(()),
-        other => other,
-    }
+    mount_once(c"devtmpfs", c"/dev")
 }
 
 /// Mount debugfs at the folder `path`, unless it is mounted there already. The folder is made if it is not there.
 pub fn mount_debug(path: &str) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
-    match mount_pseudo(c"debugfs", &cstr(path)?) {
-        Err(error) if errno(&error) == libc::EBUSY => Ok(()),
-        other => other,
-    }
+    mount_once(c"debugfs", &cstr(path)?)
 }
 
 /// Write `value` to a file of sysfs, which is mounted at /sys for that long.
@@ -88,6 +82,13 @@ pub fn write_to_sys(file: &str, value: &str) -> io::Result<()> {
     // SAFETY: a C string.
     check(unsafe { libc::umount2(c"/sys".as_ptr(), 0) })?;
     written
+}
+
+fn mount_once(fstype: &CStr, target: &CStr) -> io::Result<()> {
+    match mount_pseudo(fstype, target) {
+        Err(error) if errno(&error) == libc::EBUSY => Ok(()),
+        other => other,
+    }
 }
 
 fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {

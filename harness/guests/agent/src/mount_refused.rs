@@ -19,9 +19,9 @@ pub fn why(mount: &Mount, error: &io::Error, log: &str) -> String {
         let _ = write!(why, " with {}", mount.options);
     }
     let _ = write!(why, ": {}", plain(error));
-    let said = said(mount, log);
-    if !said.is_empty() {
-        let _ = write!(why, ": the kernel says: {said}");
+    let reason = kernel_reason(mount, log);
+    if !reason.is_empty() {
+        let _ = write!(why, ": the kernel says: {reason}");
     }
     why + &missing(log)
 }
@@ -41,7 +41,7 @@ fn plain(error: &io::Error) -> String {
 }
 
 /// The last warnings and errors. If there are none, the last lines of any level; but a helper says itself what it tried.
-fn said(mount: &Mount, log: &str) -> String {
+fn kernel_reason(mount: &Mount, log: &str) -> String {
     match worst_lines(log) {
         none if none.is_empty() && mount.helper.is_empty() => last_lines(kernel_lines(log).map(|(_, text)| text)),
         worst => worst,

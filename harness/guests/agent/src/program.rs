@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::calls::Calls;
 use crate::children::{Children, Next};
+use crate::helper::end_of;
 use crate::left_out::LeftOut;
 use crate::modules;
 use crate::mount::call_mount;
@@ -169,7 +170,7 @@ pub fn run(
     if let (0, Some(errors)) = (status, calls.as_ref().and_then(Calls::objection)) {
         return Ok(Transcript { lines: Vec::new(), status: TOO_FEW_FLUSHES, errors });
     }
-    Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
+    Ok(Transcript { lines: output.lines, status, errors: end_of(&File::open(ERRORS)?, ERRORS_SHOWN_MAX)? })
 }
 
 /// Take what was said. The notes of calls tell whether one of them can have said it.
@@ -415,14 +416,4 @@ impl Output {
         self.lines.push(line);
         Ok(())
     }
-}
-
-fn end_of(path: &str) -> io::Result<String> {
-    use std::io::{Seek, SeekFrom};
-    let mut file = File::open(path)?;
-    let length = file.seek(SeekFrom::End(0))?;
-    file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_SHOWN_MAX)))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

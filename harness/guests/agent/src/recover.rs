@@ -13,7 +13,7 @@ use crate::sys::errno;
 use crate::usage::{use_after_recovery, Usage};
 use crate::walk::{walk, Entry};
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Observation {
     mount_errno: i32,
     /// How the helper ended that did not mount the disk, and what it said.
@@ -50,8 +50,8 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     let repair = fsck(&recover.repair)?;
     let mounted = mount(device, &recover.mount);
     let mut is_mounted = mounted.is_ok();
-    let is_listed = recover.walk && is_mounted;
-    let found = is_listed.then(|| walk(recover)).transpose()?.unwrap_or_default();
+    let is_walked = recover.walk && is_mounted;
+    let found = is_walked.then(|| walk(recover)).transpose()?.unwrap_or_default();
     let mut observation = Observation {
         mount_errno: mounted.as_ref().err().map_or(0, errno),
         helper: mounted
@@ -63,11 +63,8 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
         unlisted: found.unlisted,
         aged: found.damage,
         bytes: recover.bytes,
-        klog: Vec::new(),
-        klog_whole: false,
         repair,
-        fsck: None,
-        used: None,
+        ..Observation::default()
     };
     if mounted.is_ok() && recover.use_after {
         let used = use_after_recovery(device, &recover.mount);
@@ -81,8 +78,8 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
             Some(killed) => Some(FsckResult::not_run(&killed)),
         };
     }
-    let said = log.take()?;
-    (observation.klog, observation.klog_whole) = (said.lines, said.whole);
+    let state_log = log.take()?;
+    (observation.klog, observation.klog_whole) = (state_log.lines, state_log.whole);
     mailbox.send(&Message::Done(serde_json::to_vec(&observation).map_err(io::Error::other)?))?;
     if is_mounted && !check_after {
         unmount()?;

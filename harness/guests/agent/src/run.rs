@@ -36,15 +36,15 @@ pub fn run(mailbox: &mut Mailbox, kernel_log: &mut KernelLog, run: &Run) -> io::
     let steady = Steady::start(!run.held)?;
     kernel_log.begin(false)?;
     let kernel_log = &*kernel_log;
-    let told = RunReport::default();
-    let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, kernel_log, told };
+    let report = RunReport::default();
+    let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, kernel_log, report };
     let mounted = mount(&device, &run.mount).map_err(|error| refused(run, &error, kernel_log));
     let result = mounted.and_then(|()| {
         on_mount(&device, &mut marks, run).map_err(|error| {
             let log = kernel_log.since_begin().unwrap_or_default();
             let last = GuestOutput::since_mount(&log).last;
-            let said = if last.is_empty() { last } else { format!(": {last}") };
-            io::Error::other(format!("{error}{said}{}", mount_refused::missing(&log)))
+            let reason = if last.is_empty() { last } else { format!(": {last}") };
+            io::Error::other(format!("{error}{reason}{}", mount_refused::missing(&log)))
         })
     });
     let removed = log.map_or(Ok(()), LogWrites::remove);
@@ -60,7 +60,7 @@ struct ProgressMarks<'a> {
     /// The number of the operation that starts next. Each line that a program says ends one.
     next: u32,
     kernel_log: &'a KernelLog,
-    told: RunReport,
+    report: RunReport,
 }
 
 /// What there is to tell of a run besides its marks.
@@ -91,7 +91,7 @@ impl ProgressMarks<'_> {
 
     /// An operation or a program failed: keep what was said.
     fn failed(&mut self) {
-        self.told.output = Some(GuestOutput::since_mount(&self.kernel_log.since_begin().unwrap_or_default()));
+        self.report.output = Some(GuestOutput::since_mount(&self.kernel_log.since_begin().unwrap_or_default()));
     }
 
     fn durable(&mut self) -> io::Result<()> {
@@ -105,8 +105,8 @@ impl ProgressMarks<'_> {
 
     fn done(&mut self) -> io::Result<()> {
         self.recorders("done")?;
-        let told = serde_json::to_vec(&self.told).map_err(io::Error::other)?;
-        let answer = self.trace.take().map_or(Ok(told), Blktrace::finish)?;
+        let report = serde_json::to_vec(&self.report).map_err(io::Error::other)?;
+        let answer = self.trace.take().map_or(Ok(report), Blktrace::finish)?;
         self.mailbox.send(&Message::Done(answer))
     }
 
@@ -141,21 +141,21 @@ fn on_mount(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()
 
 fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io::Result<()> {
     commit::prepare()?;
-    if !sequence(marks, held, &run.setup, &run.mount, set_up)? {
+    if !sequence(marks, held, &run.setup, &run.mount, run_set_up)? {
         return Ok(());
     }
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
     marks.durable()?;
     if run.supervisor.is_empty() {
-        return sequence(marks, held, &run.ops, &run.mount, recorded).map(|_| ());
+        return sequence(marks, held, &run.ops, &run.mount, run_recorded).map(|_| ());
     }
     // A checkpoint freezes the file system, which only the agent can do, and only while no box has it.
     for part in run.ops.split_inclusive(|operation| operation.op == Word::Checkpoint) {
         let end = part.iter().rposition(|operation| !operation.op.is_environment()).map_or(0, |last| last + 1);
         let (inside, after) = part.split_at(end);
         let goes_on = (inside.is_empty() || supervised(marks, &run.supervisor, inside)?)
-            && sequence(marks, held, after, &run.mount, recorded)?;
+            && sequence(marks, held, after, &run.mount, run_recorded)?;
         if !goes_on {
             break;
         }
@@ -253,7 +253,7 @@ fn sequence(
             let transcript = program(marks, mount, operation)?;
             marks.returned(0)?;
             let succeeded = transcript.succeeded();
-            marks.told.transcripts.get_or_insert_default().push(transcript);
+            marks.report.transcripts.get_or_insert_default().push(transcript);
             if !succeeded {
                 marks.failed();
                 return Ok(false);
@@ -271,13 +271,13 @@ fn sequence(
 }
 
 /// A program of the set-up: what it says does not matter.
-fn set_up(_: &mut ProgressMarks, mount: &Mount, operation: &Operation) -> io::Result<Transcript> {
+fn run_set_up(_: &mut ProgressMarks, mount: &Mount, operation: &Operation) -> io::Result<Transcript> {
     run_program(operation, mount, true, &mut |_| Ok(()))
 }
 
 /// A program that is recorded. That it runs is one operation. Each line that it says is one that ends when it has been said,
 /// and so is its end.
-fn recorded(marks: &mut ProgressMarks, mount: &Mount, operation: &Operation) -> io::Result<Transcript> {
+fn run_recorded(marks: &mut ProgressMarks, mount: &Mount, operation: &Operation) -> io::Result<Transcript> {
     let next = |marks: &mut ProgressMarks| marks.returned(0).and_then(|()| marks.started());
     next(marks)?;
     run_program(operation, mount, false, &mut |event| match event {

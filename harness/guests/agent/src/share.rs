@@ -8,21 +8,12 @@ use postcrash_wire::Operation;
 use crate::held::HeldFiles;
 use crate::sys::{check, range, unsupported};
 
-/// `_IOW(0x94, 13, struct file_clone_range)`.
-const FICLONERANGE: libc::c_ulong = 0x4020_940D;
 /// `_IOWR(0x94, 54, struct file_dedupe_range)`.
 const FIDEDUPERANGE: libc::c_ulong = 0xC018_9436;
 
-#[repr(C)]
-struct CloneRange {
-    from: i64,
-    from_offset: u64,
-    length: u64,
-    to_offset: u64,
-}
-
 /// `struct file_dedupe_range` with one `struct file_dedupe_range_info`.
 #[repr(C)]
+#[derive(Default)]
 struct DedupeRange {
     from_offset: u64,
     length: u64,
@@ -43,11 +34,11 @@ fn files(op: &Operation, held: &HeldFiles) -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 pub fn reflink(op: &Operation, held: &HeldFiles) -> io::Result<()> {
-    let ((from, to), (from_offset, length)) = (files(op, held)?, range(op)?);
-    let to_offset = op.to_offset.ok_or_else(unsupported)?;
-    let clone = CloneRange { from: from.as_raw_fd().into(), from_offset, length: length as u64, to_offset };
+    let ((from, to), (src_offset, length)) = (files(op, held)?, range(op)?);
+    let (src_fd, dest_offset) = (from.as_raw_fd().into(), op.to_offset.ok_or_else(unsupported)?);
+    let clone = libc::file_clone_range { src_fd, src_offset, src_length: length as u64, dest_offset };
     // SAFETY: this call reads this structure.
-    check(unsafe { libc::ioctl(to.as_raw_fd(), FICLONERANGE, &clone) }).map(drop)
+    check(unsafe { libc::ioctl(to.as_raw_fd(), libc::FICLONERANGE, &clone) }).map(drop)
 }
 
 pub fn dedupe(op: &Operation, held: &HeldFiles) -> io::Result<()> {
@@ -56,13 +47,9 @@ pub fn dedupe(op: &Operation, held: &HeldFiles) -> io::Result<()> {
         from_offset,
         length: length as u64,
         count: 1,
-        reserved1: 0,
-        reserved2: 0,
         to: to.as_raw_fd().into(),
         to_offset: op.to_offset.ok_or_else(unsupported)?,
-        bytes_deduped: 0,
-        status: 0,
-        reserved: 0,
+        ..DedupeRange::default()
     };
     // SAFETY: this call reads and fills this structure, which has room for one file.
     check(unsafe { libc::ioctl(from.as_raw_fd(), FIDEDUPERANGE, &mut dedupe) })?;

@@ -4,20 +4,13 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+pub use postcrash_stopped::check;
 use postcrash_wire::units::PAGE_BYTES;
 use postcrash_wire::Operation;
 
 /// A C string. Text with a NUL is refused.
 pub fn cstr(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
-}
-
-/// The result of a system call that returns a negative number on failure.
-pub fn check(result: impl Into<i64>) -> io::Result<i64> {
-    match result.into() {
-        negative if negative < 0 => Err(io::Error::last_os_error()),
-        value => Ok(value),
-    }
 }
 
 /// The error of an operation that the agent does not know.

@@ -150,8 +150,8 @@ impl ProtectedNames {
         let mut kept = BTreeMap::from([(LOST_AND_FOUND.to_owned(), lost_and_found)]);
         kept.extend([SCRATCH, NILFS, AGED].map(|name| (name.to_owned(), identity(name, true))));
         // Names in it that are new or gone change the folder itself.
-        let listed = std::fs::read_dir(Path::new(MOUNT_POINT).join(AGED)).into_iter().flatten().filter_map(Result::ok);
-        let files = listed.filter_map(|entry| entry.file_name().into_string().ok());
+        let entries = std::fs::read_dir(Path::new(MOUNT_POINT).join(AGED)).into_iter().flatten().filter_map(Result::ok);
+        let files = entries.filter_map(|entry| entry.file_name().into_string().ok());
         kept.extend(files.map(|name| format!("{AGED}/{name}")).map(|path| {
             let identity = identity(&path, true);
             (path, identity)

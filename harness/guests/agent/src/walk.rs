@@ -28,7 +28,7 @@ const XATTR_BYTES_SMALL: usize = 4096;
 const XATTR_BYTES_MAX: usize = 65536;
 
 /// One name of the tree, as docs/formats.md describes it.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Entry {
     path: String,
     r#type: &'static str,
@@ -131,27 +131,19 @@ impl Walker<'_> {
             }
         };
         let mut entry = self.entry(path, &stat);
-        match entry.r#type {
-            "file" => {
-                if let Err(error) = self.read_file(folder, name, &mut entry) {
-                    entry.error = Some(errno(&error));
-                }
-                self.entries.push(entry);
-            }
-            "symlink" => {
-                match read_link(folder, name) {
-                    Ok(target) => entry.target = Some(target),
-                    Err(error) => entry.error = Some(errno(&error)),
-                }
-                self.entries.push(entry);
-            }
-            "dir" => self.subfolder(folder, name, entry, depth),
+        let read = match entry.r#type {
+            "dir" => return self.subfolder(folder, name, entry, depth),
+            "file" => self.read_file(folder, name, &mut entry),
+            "symlink" => read_link(folder, name).map(|target| entry.target = Some(target)),
             "char" | "block" => {
                 entry.target = Some(format!("{}:{}", libc::major(stat.st_rdev), libc::minor(stat.st_rdev)));
-                self.entries.push(entry);
+                Ok(())
             }
-            _ => self.entries.push(entry),
-        }
+            _ => Ok(()),
+        };
+        // A file may have an error already, of its attributes.
+        entry.error = read.err().map(|error| errno(&error)).or(entry.error);
+        self.entries.push(entry);
     }
 
     fn read_file(&mut self, folder: RawFd, name: &CStr, entry: &mut Entry) -> io::Result<()> {
@@ -226,20 +218,7 @@ impl Entry {
     }
 
     fn unknown(path: String) -> Entry {
-        Entry {
-            path,
-            r#type: "other",
-            mode: 0,
-            nlink: 0,
-            inode: 0,
-            size: 0,
-            segments: None,
-            extents: None,
-            hash: None,
-            xattrs: BTreeMap::new(),
-            target: None,
-            error: None,
-        }
+        Entry { path, r#type: "other", ..Entry::default() }
     }
 }
 
@@ -284,8 +263,7 @@ fn read_link(folder: RawFd, name: &CStr) -> io::Result<String> {
 /// Extended attributes of the user name space: name to value in hexadecimal.
 fn xattrs(fd: RawFd) -> io::Result<BTreeMap<String, String>> {
     // SAFETY: the buffer's length is given.
-    let listed = filled(|buffer| unsafe { libc::flistxattr(fd, buffer.as_mut_ptr().cast(), buffer.len()) });
-    let list = match listed {
+    let list = match filled(|buffer| unsafe { libc::flistxattr(fd, buffer.as_mut_ptr().cast(), buffer.len()) }) {
         Err(error) if errno(&error) == libc::EOPNOTSUPP => Vec::new(),
         list => list?,
     };

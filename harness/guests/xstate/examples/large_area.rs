@@ -24,12 +24,12 @@ pub unsafe extern "C" fn ptrace(request: c_uint, pid: libc::pid_t, address: *mut
             *libc::__errno_location() = libc::EFAULT;
             return -1;
         }
-        let asked = if is_ours && request == libc::PTRACE_GETREGSET { (*vector).iov_len.min(AREA_BYTES) } else { 0 };
+        let length = if is_ours && request == libc::PTRACE_GETREGSET { (*vector).iov_len.min(AREA_BYTES) } else { 0 };
         let result = next(request, pid, address, data);
-        if result == 0 && asked > 0 && (*vector).iov_len < asked {
+        if result == 0 && length > 0 && (*vector).iov_len < length {
             let has = (*vector).iov_len;
-            (*vector).iov_base.cast::<u8>().add(has).write_bytes(0, asked - has);
-            (*vector).iov_len = asked;
+            (*vector).iov_base.cast::<u8>().add(has).write_bytes(0, length - has);
+            (*vector).iov_len = length;
         }
         result
     }

@@ -71,8 +71,8 @@ fn is_waiting(listener: &OwnedFd, id: u64) -> bool {
 
 /// Whether no process has the filter any more.
 fn has_ended(listener: &OwnedFd) -> bool {
-    let mut asked = [PollFd::new(listener, PollFlags::empty())];
-    poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().contains(PollFlags::HUP)
+    let mut descriptors = [PollFd::new(listener, PollFlags::empty())];
+    poll(&mut descriptors, Some(&Timespec::default())).is_ok() && descriptors[0].revents().contains(PollFlags::HUP)
 }
 
 enum Answer {
@@ -130,10 +130,10 @@ impl Notifications<'_> {
     }
 
     fn open(&self, call: &libc::seccomp_notif, arguments: [u64; 4]) -> Answer {
-        let asked = Open::of(call.pid, arguments).filter(|_| is_waiting(self.listener, call.id));
-        let Some(asked) = asked else { return Answer::Real };
-        let closes_at_exec = asked.closes_at_exec();
-        asked.without_sync(self.device).map_or(Answer::Real, |file| Answer::File(file, closes_at_exec))
+        let request = Open::of(call.pid, arguments).filter(|_| is_waiting(self.listener, call.id));
+        let Some(request) = request else { return Answer::Real };
+        let closes_at_exec = request.closes_at_exec();
+        request.without_sync(self.device).map_or(Answer::Real, |file| Answer::File(file, closes_at_exec))
     }
 
     fn write_mapped(&self, thread: u32, address: u64, length: u64) -> Answer {
@@ -205,7 +205,7 @@ mod tests {
     fn a_file_of_another_file_system_is_for_the_kernel() {
         let is_mapped = AtomicBool::new(false);
         let listener = File::open("/dev/null").unwrap().into();
-        let asked = Notifications { listener: &listener, device: (0xfff, 0xfff), is_mapped: &is_mapped };
-        assert!(!asked.has(Path::new("/proc/self/exe")));
+        let notifications = Notifications { listener: &listener, device: (0xfff, 0xfff), is_mapped: &is_mapped };
+        assert!(!notifications.has(Path::new("/proc/self/exe")));
     }
 }

@@ -101,16 +101,16 @@ mod tests {
         let (reader, writer) = pipe().unwrap();
         fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
         input.pending.extend(vec![1; CREDIT_BYTES]);
-        let mut told = 0;
+        let mut taken = 0;
         while input.wants_to_write() {
             match input.write(&writer) {
-                Some(Output::Taken(bytes)) => told += bytes,
+                Some(Output::Taken(bytes)) => taken += bytes,
                 Some(other) => panic!("{other:?}"),
                 None => {}
             }
             rustix::io::read(&reader, &mut [0; READ_BYTES_MAX]).unwrap();
         }
-        assert!(told > CREDIT_BYTES / 2 && told < CREDIT_BYTES);
+        assert!(taken > CREDIT_BYTES / 2 && taken < CREDIT_BYTES);
     }
 
     #[test]
