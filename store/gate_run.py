@@ -244,7 +244,7 @@ class Part(PartHead):
 
     @property
     def unfinished(self) -> int:
-        """How many workloads had no time, or time for a first look only. A further turn goes on with them."""
+        """How many workloads had no time, or time for a first look only. A further round goes on with them."""
         first_looks = (failure.workloads for failure in self.failures if failure.message == NO_TIME_FOR_MORE_LOOKS)
         return self.not_run + sum(first_looks)
 
