@@ -6,7 +6,6 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
-from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.findings.minimize import minimized, print_minimized, to_json
 from postcrash.harness.cli.options import (
     expect_option,
@@ -15,6 +14,7 @@ from postcrash.harness.cli.options import (
     json_option,
     kernel_options,
     promised_option,
+    target_option,
 )
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import UsageError
@@ -51,14 +51,7 @@ NOT_LOOKED_AT = "not looked at: a disk that holds completions back, as gates and
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option(
-    "--target",
-    "target_name",
-    required=True,
-    metavar="NAME",
-    shell_complete=complete_targets,
-    help="The file system, as in the table.",
-)
+@target_option
 @click.option(
     "--judge",
     "judges",
