@@ -26,7 +26,7 @@ from postcrash.harness.examination.campaign import (
 )
 from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.result import COUNTS, STATE_COUNTS, Examination
+from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.files.places import quick_folder
@@ -39,8 +39,6 @@ from postcrash.model.operation import Variant
 from postcrash.store.json_codec import Json
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
-
-_COUNTS = (*STATE_COUNTS, *COUNTS)
 
 
 class HuntProgress(Progress, Protocol):
@@ -275,7 +273,7 @@ class Hunt(ABC, Generic[Selected]):
         if self._is_first(_RUN, number):
             self._progress.finished(plan, result)
             self._support.ran(plan.workload)
-        self._hunt_result.counts.update({name: getattr(result, name) for name in _COUNTS})
+        self._hunt_result.counts.update(result.counts)
         self._hunt_result.notes += result.notes
         for name, ruling in result.rulings.items():
             if ruling.relevant and self._is_first(f"tested {name}", number):

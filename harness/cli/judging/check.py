@@ -26,7 +26,7 @@ from postcrash.harness.examination.judges import is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.repair import said_repair
-from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.harness.examination.result import Examination, Ruling, counts_json
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
@@ -166,14 +166,7 @@ def _to_json(result: Examination, about: dict[str, Statements], meanings: dict[s
     }
     return {
         "verdict": result.verdict.name.lower(),
-        "states": str(result.covered),
-        "states_total": str(result.states),
-        "instants": result.instants,
-        "states_within_recovery": str(result.covered_within),
-        "states_within_recovery_total": str(result.states_within),
-        "recoveries": result.recoveries,
-        "remembered": result.remembered,
-        "outcomes": result.outcomes,
+        **counts_json(result.counts),
         "recording": result.recording,
         "device": result.device,
         "intervals": [_interval(certificate) for certificate in result.certificates],

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.result import COUNTS
+from postcrash.harness.examination.result import counts_json
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.objections import objections
 from postcrash.harness.files.output import count_text
@@ -58,7 +58,7 @@ class HuntReport:
 
     def to_json(self) -> dict[str, object]:
         """What `--json` gives."""
-        result, counts, plan = self.result, self.result.counts, self.plan
+        result, plan = self.result, self.plan
         return {
             "verdict": result.verdict.name.lower(),
             "target": plan.target.name,
@@ -81,11 +81,7 @@ class HuntReport:
                 "cut_short": result.cut_short,
                 "not_run": result.not_run,
             },
-            "states": str(counts["covered"]),
-            "states_total": str(counts["states"]),
-            "states_within_recovery": str(counts["covered_within"]),
-            "states_within_recovery_total": str(counts["states_within"]),
-            **{name: counts[name] for name in COUNTS},
+            **counts_json(result.counts),
             "seconds": round(self.seconds, 1),
             "notes": result.notes,
             "on_promises": self.verdict_on_promises.name.lower(),
