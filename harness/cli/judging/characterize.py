@@ -153,7 +153,7 @@ def _verdict(matrix: Matrix, promised: bool) -> Verdict:
     """The worst verdict of all cells, or of the promised ones."""
     there = [cell for cell in matrix.cells if cell.workloads]
     if promised:
-        return verdict_on_promises((cell.verdict, cell.said) for cell in there)
+        return verdict_on_promises((cell.verdict, cell.statements) for cell in there)
     return worst([cell.verdict for cell in there] or [Verdict.UNDECIDED])
 
 

@@ -37,7 +37,7 @@ from postcrash.harness.findings.last_finding import keep_last
 from postcrash.model import Verdict
 from postcrash.model.judge import Judge
 from postcrash.properties import HOTDEP13
-from postcrash.properties.promises import Statements, said_of, verdict_on_promises
+from postcrash.properties.promises import Statements, statements_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.tables.table import VERDICT_COLOURS
 from postcrash.store.json_codec import to_plain
@@ -115,7 +115,7 @@ def check(
         firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
         smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
         keep_last(session.store, [least.finding.id for _, least in smallest] or [each.id for each in result.findings])
-        about = {name: said_of(target, how.model, name) for name in result.rulings}
+        about = {name: statements_of(target, how.model, name) for name in result.rulings}
         tested = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
         on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in tested.items())
         meanings = {name: _meaning(plan, expected, name, ruling) for name, ruling in result.rulings.items()}

@@ -21,7 +21,7 @@ from postcrash.harness.hunting.losses import headline
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, parse_workload
-from postcrash.properties.promises import Statements, said_of
+from postcrash.properties.promises import Statements, statements_of
 from postcrash.store.records import standing_json
 from postcrash.workloads.random import CALLS_MAX, CALLS_MIN
 
@@ -146,7 +146,7 @@ class HuntReport:
             console.print(f"the same calls: {headline(other)}: {invocation} explain {other.id}", markup=False)
 
     def _statements(self, checker: str) -> Statements:
-        return said_of(self.plan.target, self.plan.how.model, checker)
+        return statements_of(self.plan.target, self.plan.how.model, checker)
 
     def _meaning(self, group: GroupSummary) -> str:
         """The rule that is broken. Of a comparison, which has none: what other judges object to in the same state."""
