@@ -7,6 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from listed_options import TriedOption, listed_options
 from option_trials import OptionTrial, all_options, page, tried
 from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
@@ -14,7 +15,6 @@ from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.stock import choose_kernel
 from postcrash.harness.guests.machine import Machine
-from postcrash.targets.options import TriedOption, listed_options
 
 
 def trials(kernel: Kernel, options: list[TriedOption]) -> list[OptionTrial]:

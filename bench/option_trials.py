@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from listed_options import ListedOptions, TriedOption
 from postcrash._core import Recording, intervals
 from postcrash.checkers.kernel_log import KernelLog
 from postcrash.harness.errors import HarnessError, OperationFailedError, errno_name
@@ -14,7 +15,6 @@ from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder, simulate
 from postcrash.model.observation import error_name
 from postcrash.targets import BaseImageError, Target, base_image
-from postcrash.targets.options import ListedOptions, TriedOption
 
 WORKS = "works"
 _MODEL = "cache"

@@ -35,18 +35,4 @@ CHECKERS: tuple[Checker, ...] = (
 PRACTICE: tuple[Checker, ...] = (FsyncNames(), RemovedNames(), OneName(), InPlace(), NullFiles())
 """The checkers of what file systems are expected to do in practice (properties/practice.toml)."""
 
-
-class UnknownCheckerError(ValueError):
-    """There is no checker of that name. The text lists the checkers that there are."""
-
-
-def checker_named(name: str) -> Checker:
-    """The checker called `name`. Upper and lower case are the same. Raises `UnknownCheckerError`."""
-    for known in (*CHECKERS, *PRACTICE):
-        if known.name.casefold() == name.casefold():
-            return known
-    names = ", ".join(known.name for known in (*CHECKERS, *PRACTICE))
-    raise UnknownCheckerError(f"no checker is called {name!r}: there are {names}")
-
-
-__all__ = ["CHECKERS", "PRACTICE", "Checker", "UnknownCheckerError", "checker_named"]
+__all__ = ["CHECKERS", "PRACTICE", "Checker"]

@@ -58,10 +58,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
-    """The message about an unknown name, with the nearest known one, and all of them."""
+    """The message about an unknown name, with the nearest known one in upper or lower case, and all of them."""
     names = list(known)
-    near = difflib.get_close_matches(name[:_SHOWN_MAX], names, n=1)
-    hint = f", did you mean {near[0]!r}?" if near else ""
+    by_case = {each.casefold(): each for each in names}
+    near = difflib.get_close_matches(name[:_SHOWN_MAX].casefold(), by_case, n=1)
+    hint = f", did you mean {by_case[near[0]]!r}?" if near else ""
     return f"unknown {what} {shown(name)}{hint} (known: {', '.join(names)})"
 
 

@@ -67,7 +67,7 @@ class Statements:
         return Standing.PROVIDED if verdict is Verdict.HOLDS else Standing.NOT_PROVIDED
 
 
-def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = RULES) -> Statements:
+def statements_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = RULES) -> Statements:
     """What `rules` and the target's own rules say of the property or checker `judge`, on a drive of the device `model`.
 
     A denial takes back whatever other rules promise. If several rules apply, the first is cited.
@@ -87,9 +87,9 @@ def practice_of(target: Target, model: str, judge: str) -> Clause | None:
 
     Nothing is expected where a document takes every promise back, as without barriers.
     """
-    if said_of(target, model, judge).denial:
+    if statements_of(target, model, judge).denial:
         return None
-    return said_of(target, model, judge, PRACTICE_RULES).promise
+    return statements_of(target, model, judge, PRACTICE_RULES).promise
 
 
 def standing_text(about: Statements, verdict: Verdict) -> str:

@@ -20,11 +20,11 @@ from postcrash.store.gate_run import Failure, FixedLine, GateRun, Part
 from postcrash.store.json_codec import Json
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_UNDECIDED, _FIXED = "undecided", "fixed"
+_UNDECIDED, _FIXED_LINE = "undecided", "fixed"
 _GATE_DESCRIPTIONS = {
     **{prop.name: prop.title for prop in PROPERTIES},
     _UNDECIDED: "What could not be decided",
-    _FIXED: "Known failures that are not there any more",
+    _FIXED_LINE: "Known failures that are not there any more",
 }
 
 
@@ -123,7 +123,7 @@ def gate_sarif(run: GateRun, invocation: str = INVOCATION) -> str:
     return sarif_log(
         id=f"postcrash gate {run.file}",
         version=run.version,
-        results=[*results, *(_fixed(run, line) for line in run.fixed)],
+        results=[*results, *(_result_of_line(run, line) for line in run.fixed)],
         descriptions=_GATE_DESCRIPTIONS,
         help_text=f"{invocation} explain ID tells how a finding came about; {invocation} repro ID runs it again.",
         properties={"verdict": run.verdict.name.lower(), "counts": run.counts().model_dump(mode="json")},
@@ -150,12 +150,12 @@ def _failure(run: GateRun, part: Part, failure: Failure, invocation: str) -> Sar
     )
 
 
-def _fixed(run: GateRun, line: FixedLine) -> SarifResult:
+def _result_of_line(run: GateRun, line: FixedLine) -> SarifResult:
     return SarifResult(
-        rule=_FIXED,
+        rule=_FIXED_LINE,
         level="note",
         text=f"not there any more: {one_line(line.cause)}, known: {one_line(line.why)}",
-        fingerprint=(_FIXED, line.cause),
+        fingerprint=(_FIXED_LINE, line.cause),
         source=SourceLine(_from_gate(run, run.baseline), line.line),
         properties={"baselineState": "absent"},
     )

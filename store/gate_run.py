@@ -16,7 +16,7 @@ from postcrash.model.validation import first_objection
 from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import named_by
 
-FORMAT: Literal["postcrash gate 3"] = "postcrash gate 3"
+FORMAT: Literal["postcrash gate 4"] = "postcrash gate 4"
 TEXT_MAX = 100_000
 """The longest text in a result, in characters."""
 NO_TIME = "there was no time for all workloads"
@@ -181,7 +181,7 @@ class PartHead(_Record):
     kernel: Text
     model: Text
     expect: Text
-    asked: Text = ""
+    section_digest: Text = ""
     """A digest of what the part runs and expects, in all shards. It changes with the section."""
     verdict: VerdictName
     """The verdict on all that was run, without regard to the baseline."""
@@ -229,7 +229,7 @@ class Sighting(NamedTuple):
     target: Text
     model: Text
     series: Text
-    asked: Text
+    section_digest: Text
 
 
 class Part(PartHead):
@@ -244,14 +244,14 @@ class Part(PartHead):
 
     @property
     def unfinished(self) -> int:
-        """How many workloads had no time, or time for a first look only. A further turn goes on with them."""
+        """How many workloads had no time, or time for a first look only. A further round goes on with them."""
         first_looks = (failure.workloads for failure in self.failures if failure.message == NO_TIME_FOR_MORE_LOOKS)
         return self.not_run + sum(first_looks)
 
     @property
     def sighting(self) -> Sighting:
         """Where the failures of this part are seen."""
-        return Sighting(self.name, self.target, self.model, series_of(self.kernel), self.asked)
+        return Sighting(self.name, self.target, self.model, series_of(self.kernel), self.section_digest)
 
     def untested_requirement(self, name: str) -> Failure:
         """The failure of a part in which the property `name` must hold and no workload puts it to the test."""
@@ -297,7 +297,7 @@ class UnseenLine(FixedLine):
 class RunHead(_Record):
     """The fields of a run of a gate that are not about its parts."""
 
-    format: Literal["postcrash gate 3"] = FORMAT
+    format: Literal["postcrash gate 4"] = FORMAT
     version: Text
     """Of postcrash."""
     started: Text

@@ -44,7 +44,7 @@ class Cell(JsonObject):
     relevant    workloads in which the property's premise was true somewhere
     witness     id of a finding that violates the property
     reason      why it is undecided, what bounds it, or empty
-    said        statements of documents about it; they are not part of the evidence
+    statements  of documents about it; they are not part of the evidence
     adversary   the weakest adversary that breaks it, if it is VIOLATED; otherwise the strongest that was tried
     guest       digest of the guest, which tells its kernel from another of that name; empty if nothing was run
     """
@@ -61,12 +61,12 @@ class Cell(JsonObject):
     reason: str
     kernel: str
     model: str
-    said: Statements
+    statements: Statements
     adversary: Adversary = BY_WORKLOAD[-1]
     guest: str = ""
 
     @staticmethod
-    def without_runs(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
+    def without_runs(target: str, prop: str, *, reason: str, kernel: str, model: str, statements: Statements) -> "Cell":
         """Returns a cell for which no workload was recorded, with the reason."""
         return Cell(
             target=target,
@@ -81,13 +81,13 @@ class Cell(JsonObject):
             reason=reason,
             kernel=kernel,
             model=model,
-            said=said,
+            statements=statements,
         )
 
     def to_json(self) -> Json:
         """Returns the cell as decoded JSON. `states` is decimal text, because it can be too large for JSON readers."""
-        plain = {name: field for name, field in to_plain(self).items() if name != "said"}
-        return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
+        plain = {name: field for name, field in to_plain(self).items() if name != "statements"}
+        return {**plain, "states": str(self.states), **standing_json(self.statements, self.verdict)}
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -99,16 +99,16 @@ class Cell(JsonObject):
             raise PlainError("cell.states", "a decimal number in quotes", states)
         statements = {name: value[name] for name in ("promise", "denial") if name in value}
         rest = {name: field for name, field in value.items() if name not in ("promise", "denial", "standing")}
-        cell = from_plain(cls, {**rest, "states": int(states), "said": statements}, "cell")
-        expected = standing_json(cell.said, cell.verdict)["standing"]
+        cell = from_plain(cls, {**rest, "states": int(states), "statements": statements}, "cell")
+        expected = standing_json(cell.statements, cell.verdict)["standing"]
         if value.get("standing", "") != expected:
             raise PlainError("cell.standing", str(expected), value.get("standing", ""))
         return cell
 
 
-def standing_json(said: Statements, verdict: Verdict) -> Json:
+def standing_json(statements: Statements, verdict: Verdict) -> Json:
     """Returns as decoded JSON the rule that promises, the rule that denies, and the standing of the verdict."""
-    return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
+    return {**to_plain(statements), "standing": to_plain(statements.standing(verdict))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ RECORDINGS = "recordings"
 BASES = "bases"
 APPLICATION_ID = 0x70637273
 """Identifies our SQLite files (the letters "pcrs")."""
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 BUSY_TIMEOUT_S = 30.0
 
 _SCHEMA = f"""

@@ -225,7 +225,7 @@ class _Line(pydantic.BaseModel, extra="forbid"):
     effects: list[_Name | _Inode | _Size | _Block | _Attributes]
     durable: tuple[FlushedRange, ...]
     everything: bool
-    said: list[str]
+    outputs: list[str]
 
 
 def read_trace(file: Path) -> Protocol:
@@ -338,7 +338,7 @@ class _Reader:
                 end=len(self.changes),
                 durable=line.durable,
                 everything=line.everything,
-                outputs=tuple(line.said),
+                outputs=tuple(line.outputs),
                 known=known,
                 stack=line.stack,
             )

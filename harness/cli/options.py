@@ -10,7 +10,7 @@ import click
 
 from postcrash._core import DeviceModel, device_models
 from postcrash.harness.budget import Budget, BudgetError
-from postcrash.harness.cli.completion import complete_kernels
+from postcrash.harness.cli.completion import complete_kernels, complete_targets
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
 from postcrash.harness.examination.recording import AUTO, RECORDERS
@@ -28,6 +28,33 @@ def json_option(command: _Command) -> _Command:
     """`--json FILE`."""
     help_text = "Write the result as JSON; - is standard output."
     return click.option("--json", "json_file", metavar="FILE", help=help_text)(command)
+
+
+def target_option(command: _Command) -> _Command:
+    """`--target`, as the argument `target_name`."""
+    help_text = "The file system, as in the table."
+    option = click.option(
+        "--target", "target_name", required=True, metavar="NAME", shell_complete=complete_targets, help=help_text
+    )
+    return option(command)
+
+
+def targets_option(
+    *names: str,
+    help_text: str = "Names with commas between them, or all for the whole catalogue; can be repeated.",
+    **settings: Any,
+) -> Callable[[_Command], _Command]:
+    """`--target`, which can be repeated, as the argument `targets`. `names` are further names of the option."""
+    return click.option(
+        "--target",
+        *names,
+        "targets",
+        shell_complete=complete_targets,
+        multiple=True,
+        metavar="NAME,…",
+        help=help_text,
+        **settings,
+    )
 
 
 def promised_option(command: _Command) -> _Command:

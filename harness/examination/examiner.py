@@ -87,7 +87,7 @@ def examine(
 def _explored(
     machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None], memo: OpinionMemo
 ) -> Examination:
-    """Explore the recording. Stop after `plan.glance` recoveries, but after `plan.enough` if these show a violation.
+    """Explore the recording. Stop after `plan.first_look` recoveries, but after `plan.enough` if they show a violation.
 
     To go on, the exploration begins again. This costs little, because what was recovered is remembered. A violation
     stays one, even if it is not met again.
@@ -100,8 +100,8 @@ def _explored(
             result.follows(beginning)
         is_violated = result.verdict is Verdict.VIOLATED
         is_last = recoveries == plan.how.budget.recoveries
-        is_glance_over = recoveries == plan.glance and (plan.enough is None or not is_violated)
-        if result.is_whole or is_last or is_glance_over:
+        is_first_look_over = recoveries == plan.first_look and (plan.enough is None or not is_violated)
+        if result.is_whole or is_last or is_first_look_over:
             return result
         if recoveries == plan.enough and is_violated:
             result.is_cut_short = True
@@ -113,7 +113,7 @@ def _explored(
 def _stops(plan: Plan) -> Iterator[int | None]:
     """The numbers of recoveries after which an exploration may stop, ascending. The last one is its whole budget."""
     whole = plan.how.budget.recoveries
-    stops = {number for number in (plan.glance, plan.enough) if number is not None}
+    stops = {number for number in (plan.first_look, plan.enough) if number is not None}
     yield from sorted(number for number in stops if whole is None or number < whole)
     yield whole
 

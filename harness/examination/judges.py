@@ -1,13 +1,13 @@
 """Looks judges up, and the recoveries that show what they look at."""
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 
 from postcrash._core import DeviceModel
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.examination.repair import Recovery, ways
 from postcrash.model import History, Observation, ObservationError
 from postcrash.model.judge import Judge, Opinion, undecided
+from postcrash.model.validation import unknown_name
 from postcrash.properties import HOTDEP13, PROPERTIES, TORN_BLOCKS
 from postcrash.targets import RecoveryKind, Target
 
@@ -63,10 +63,7 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
     chosen = []
     for name in names:
         if name.casefold() not in known:
-            near = get_close_matches(name.casefold(), known, n=1)
-            hint = f", did you mean {known[near[0]].name!r}?" if near else ""
-            names_known = ", ".join(judge.name for judge in known.values())
-            raise LookupError(f"unknown property or checker {name!r}{hint} (known: {names_known})")
+            raise LookupError(unknown_name("property or checker", name, (judge.name for judge in known.values())))
         chosen.append(known[name.casefold()])
     return tuple(chosen)
 

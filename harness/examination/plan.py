@@ -52,7 +52,7 @@ class Plan:
     seeks_more_violations: bool = True
     """Whether judges of open contents look for further violations in an outcome that they object to. They do not if
     each opinion starts a process."""
-    glance: int | None = None
+    first_look: int | None = None
     """The number of recoveries after which a workload is explored no further, unless they show a violation and `enough`
     is set: then exploration goes on to that number. None: no such number."""
     enough: int | None = None
@@ -72,7 +72,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                f"{self.findings_max} {self.seeks_more_violations} {self.glance} {self.enough} {self.recording}",
+                f"{self.findings_max} {self.seeks_more_violations} {self.first_look} {self.enough} {self.recording}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )

@@ -17,7 +17,7 @@ class Provenance(Message):
     """What postcrash reads in the metadata of a workload's recording. Metadata say more, for people.
 
     base          the id of the base image on which the workload began
-    recorder      the recorder of the requests, and `asked` the requested one, which may be `auto`
+    recorder      the recorder of the requests, and `requested` the one that was asked for, which may be `auto`
     held          seed of the held-back completions; None if they were not held back
     device        the path of the requests, in words
     application   the application that was run, with all that is needed to judge once more
@@ -29,7 +29,7 @@ class Provenance(Message):
     base: str
     recorder: str
     held: Annotated[int, Field(strict=True, ge=0, lt=2**64)] | None
-    asked: str | None = None
+    requested: str | None = None
     device: str = ""
     application: Application | None = None
     acknowledged: tuple[str, ...] | None = None
@@ -48,4 +48,4 @@ class Provenance(Message):
     @property
     def recorder_again(self) -> str:
         """The recorder to request when the workload is recorded again."""
-        return self.asked or self.recorder
+        return self.requested or self.recorder

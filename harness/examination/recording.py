@@ -148,7 +148,7 @@ def record(
         chosen = next(known for known in _BEST_FIRST if known.can_record(machine))
     else:
         chosen = recorder_named(recorder)
-    metadata = {**metadata, "recorder": chosen.name, "asked": recorder, "device": chosen.device, "held": held}
+    metadata = {**metadata, "recorder": chosen.name, "requested": recorder, "device": chosen.device, "held": held}
     return chosen.record(machine, Job(base, mount, workload, order_of(workload, held)), out, metadata)
 
 

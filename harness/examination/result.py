@@ -1,7 +1,7 @@
 """The result of an examination: a ruling for each judge, the counts, and a certificate for each crash interval."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -140,10 +140,15 @@ class Witness:
         return replace(self, choices=choices, lost=tuple(interval.lost(choices)), torn=interval.torn(choices))
 
 
-COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals", "instants")
+_COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals", "instants")
 """The counts of an examination, except those of crash states."""
-STATE_COUNTS = ("states", "covered", "states_within", "covered_within")
-"""The counts of crash states, which can be too large for JSON's numbers."""
+_STATE_COUNTS = {
+    "states": "states_total",
+    "covered": "states",
+    "states_within": "states_within_recovery_total",
+    "covered_within": "states_within_recovery",
+}
+"""The counts of crash states, which can be too large for JSON's numbers, and what the results of commands call them."""
 _TEXTS = ("recording", "base", "model", "kernel", "guest", "device", "unsupported")
 _LISTS = ("notes", "varying")
 
@@ -264,6 +269,11 @@ class Examination:
         self.covered_within = sum(extent.covered_within for extent in extents)
 
     @property
+    def counts(self) -> dict[str, int]:
+        """All counts, by their names."""
+        return {name: getattr(self, name) for name in (*_STATE_COUNTS, *_COUNTS)}
+
+    @property
     def is_whole(self) -> bool:
         """Whether no crash state was left out."""
         return (self.covered, self.covered_within) == (self.states, self.states_within)
@@ -276,8 +286,8 @@ class Examination:
     def to_json(self) -> Json:
         """For the store."""
         return {
-            **{name: getattr(self, name) for name in (*COUNTS, *_TEXTS, *_LISTS)},
-            **{name: str(getattr(self, name)) for name in STATE_COUNTS},
+            **{name: getattr(self, name) for name in (*_COUNTS, *_TEXTS, *_LISTS)},
+            **{name: str(getattr(self, name)) for name in _STATE_COUNTS},
             "is_cut_short": self.is_cut_short,
             "rulings": {
                 name: {
@@ -296,9 +306,9 @@ class Examination:
     def from_json(obj: Json, finding: Callable[[str], Finding]) -> "Examination":
         """Reads what `to_json` gave; `finding` fetches a finding by its id."""
         plain: Json = {
-            **{name: obj[name] for name in (*COUNTS, *_TEXTS)},
+            **{name: obj[name] for name in (*_COUNTS, *_TEXTS)},
             **{name: list(obj[name]) for name in _LISTS},
-            **{name: int(obj[name]) for name in STATE_COUNTS},
+            **{name: int(obj[name]) for name in _STATE_COUNTS},
         }
         return Examination(
             **plain,
@@ -310,6 +320,12 @@ class Examination:
             findings=[finding(known) for known in obj["findings"]],
             certificates=certificates_of(obj["certificates"]),
         )
+
+
+def counts_json(counts: Mapping[str, int]) -> Json:
+    """The counts of one or more examinations in the results of commands. Crash states are decimal text."""
+    states = {shown: str(counts[name]) for name, shown in _STATE_COUNTS.items()}
+    return states | {name: counts[name] for name in _COUNTS}
 
 
 def _form(reason: str) -> str:

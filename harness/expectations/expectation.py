@@ -10,7 +10,7 @@ from postcrash.model import Persistence, Verdict
 from postcrash.model.judge import Judge
 from postcrash.properties import PROPERTIES, TORN_BLOCKS, Property, property_named
 from postcrash.properties.kinds import Durable
-from postcrash.properties.promises import practice_of, said_of, standing_text
+from postcrash.properties.promises import practice_of, standing_text, statements_of
 from postcrash.targets import Target
 
 DOCUMENTS, PRACTISED, CONTRACT = "documents", "practice", "contract"
@@ -83,7 +83,7 @@ class Expectation:
         kept = "kept" if verdict is Verdict.HOLDS else "broken"
         if held_to := practice_of(target, model, judge):
             return f"{kept} in practice: {held_to.rule} ({held_to.source})"
-        about = said_of(target, model, judge)
+        about = statements_of(target, model, judge)
         if self.contract is not None and about.promise is None and judge in self.contract.held.get(target.name, {}):
             held = self.contract.held[target.name][judge]
             rests_on = f"{held.states} crash states of {held.workloads} workloads"
@@ -97,7 +97,7 @@ def _documented(target: Target, model: str) -> tuple[Property, ...]:
     The checker `durability`, which knows no mount options, asks what a call makes durable. Torn blocks are a question
     only on a device that tears blocks.
     """
-    promised = (each for each in PROPERTIES if said_of(target, model, each.name).promise)
+    promised = (each for each in PROPERTIES if statements_of(target, model, each.name).promise)
     torn = () if DeviceModel(model).tears_blocks else TORN_BLOCKS
     return tuple(each for each in promised if not _is_for_durability(each) and each.name not in torn)
 

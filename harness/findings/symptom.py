@@ -6,7 +6,7 @@ Names are left out if the judge objects regardless of the instant from which the
 import shlex
 from collections.abc import Iterator
 
-from postcrash.checkers import UnknownCheckerError, checker_named
+from postcrash.checkers import Checker
 from postcrash.checkers.checker import TREE_IN_SHELL, InShell, NotInShell
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.lost_guests import LOST_GUEST_JUDGE
@@ -44,10 +44,8 @@ def _in_shell(checker: str) -> InShell | NotInShell:
     """Returns how a script can check for the judge's objection. Properties are about trees."""
     if checker == LOST_GUEST_JUDGE:
         return NotInShell("recovery kills or hangs the kernel")
-    try:
-        return checker_named(checker).in_shell
-    except UnknownCheckerError:
-        return TREE_IN_SHELL
+    judge = _judge(checker)
+    return judge.in_shell if isinstance(judge, Checker) else TREE_IN_SHELL
 
 
 def objects(checker: str, history: History, observation: Observation) -> bool:

@@ -71,7 +71,8 @@ def _with_failures(sightings: _SightingsById, parts: Sequence[Part]) -> _Sightin
     for part in parts:
         place = part.sighting
         for id in {id for failure in part.failures for id in _ids(failure)}:
-            others = {other for other in sightings.get(id, ()) if other._replace(asked=place.asked) != place}
+            kept = sightings.get(id, ())
+            others = {other for other in kept if other._replace(section_digest=part.section_digest) != place}
             sightings[id] = {*others, place}
     return sightings
 

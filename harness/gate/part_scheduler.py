@@ -160,9 +160,9 @@ def _with_limited_budget(planned: PlannedPart, seconds: float | None) -> Planned
 
 
 def _with_earlier_failures(part: Part, before: Part) -> Part:
-    """Adds the violations of the part's turn before that are gone now. A crash that has shown one can show it again.
+    """Adds the violations of the part's round before that are gone now. A crash that has shown one can show it again.
 
-    An application is run anew in each turn, and need not show the same again.
+    An application is run anew in each round, and need not show the same again.
     """
     causes = {failure.cause for failure in part.failures if failure.is_violated}
     gone = [failure for failure in before.failures if failure.is_violated and failure.cause not in causes]

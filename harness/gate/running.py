@@ -84,7 +84,7 @@ def _identity(planned: PlannedPart) -> dict[str, Any]:
         "target": planned.target.name,
         "kernel": planned.key[2],
         "expect": planned.expected.name,
-        "asked": planned.section_digest,
+        "section_digest": planned.section_digest,
     }
 
 

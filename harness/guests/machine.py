@@ -200,8 +200,8 @@ class Machine:
         OperationFailedError if an operation fails, UsageError if a program does.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
-        With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
-        `log`, dm-log-writes stands above the crash disk, and its log is copied to the file `log`. This needs a log
+        With `blktrace`, the kernel's own trace of the requests is written to that file (tests/blktrace.py reads it).
+        With `log`, dm-log-writes stands above the crash disk, and its log is copied to the file `log`. This needs a log
         disk. Without `log_set_up` the log begins where the set-up has been made durable.
         """
         if log is not None:

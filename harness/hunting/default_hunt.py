@@ -18,12 +18,9 @@ from functools import cache
 from itertools import chain, islice
 
 from postcrash.corpus import for_recovery, of_fstests
-from postcrash.harness.examination.plan import Plan
 from postcrash.harness.hunting.corpus import suits
-from postcrash.harness.hunting.first_looks import FIRST_LOOK, DistinctWorkloads, FirstLookHunt
-from postcrash.harness.hunting.hunt import HuntContext
 from postcrash.harness.hunting.probes import Probe
-from postcrash.harness.hunting.space_hunt import Shard
+from postcrash.harness.hunting.space_hunt import Candidate, Shard
 from postcrash.model import Workload
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, WorkloadSpace
@@ -37,9 +34,6 @@ _SAMPLES: Mapping[Probe, tuple[int, str]] = {
     Probe.CRASH: (60, "once more with a crash in recovery"),
 }
 """How many workloads are looked at in this way as well, and how this is called."""
-LOOKS: Mapping[Probe, int] = {Probe.WALK: FIRST_LOOK, Probe.FSCK: 16, Probe.CRASH: 200}
-"""The recoveries of a first look. An fsck costs many recoveries, so few are run. With 64 recoveries, second crashes
-missed a planted bug in two minutes that they show in 20 s with 200 (jbd2-recovery-no-flush in tests/mutants)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,33 +146,9 @@ class DefaultSelection:
         first, step = self.shard
         return len(range(first - 1, self.of_all_shards, step))
 
-
-class DefaultHunt(FirstLookHunt[DefaultSelection]):
-    """Hunts through the workloads of the default hunt, with a plan for each probe of its space."""
-
-    def __init__(self, selection: DefaultSelection, context: HuntContext) -> None:
-        super().__init__(selection, context)
-        self._probes: dict[int, Probe] = {}
-
-    def _plan_of(self, number: int) -> Plan:
-        return self._plans[self._probes[number]]
-
-    def _disks_of(self, number: int) -> tuple[int | None, ...]:
-        return self._disks if self._probes[number] is Probe.WALK else self._disks[:1]
-
-    def _look(self, number: int) -> int:
-        return LOOKS[self._probes[number]]
-
-    def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
-        """As in a hunt through a space. A workload that is looked at in two ways is not the same twice."""
-        first, step = self._selection.shard
-        distinct = {probe: DistinctWorkloads(symmetry=self._selection.symmetry) for probe in Probe}
-        chosen = islice(self._selection.space.in_order(), self._selection.of_all_shards)
+    def candidates(self) -> Iterator[Candidate]:
+        """The workloads of all shards, in the order of the default hunt."""
+        first, step = self.shard
+        chosen = islice(self.space.in_order(), self.of_all_shards)
         for number, (probe, workload) in enumerate(chosen):
-            if self._is_over:
-                return
-            is_own = number % step == first - 1
-            self._reached += is_own
-            if self._is_to_run(distinct[probe].kind_of(workload), is_own=is_own):
-                self._probes[number] = probe
-                yield number, workload
+            yield Candidate(number, probe, workload, number % step == first - 1)

@@ -26,7 +26,7 @@ from postcrash.harness.examination.campaign import (
 )
 from postcrash.harness.examination.coverage import common_reason
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.result import COUNTS, STATE_COUNTS, Examination
+from postcrash.harness.examination.result import Examination
 from postcrash.harness.examination.support import WORKS_ELSEWHERE, Support
 from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.files.places import quick_folder
@@ -39,8 +39,6 @@ from postcrash.model.operation import Variant
 from postcrash.store.json_codec import Json
 from postcrash.store.records import Finding
 from postcrash.store.store import Store
-
-_COUNTS = (*STATE_COUNTS, *COUNTS)
 
 
 class HuntProgress(Progress, Protocol):
@@ -103,6 +101,8 @@ class Hunt(ABC, Generic[Selected]):
         self._hunt_result = HuntResult()
         self._reached = 0
         """The number of selected workloads so far, with those that were left out."""
+        self._probes: dict[int, Probe] = {}
+        """How each workload of a space is looked at. Other workloads are walked."""
         self._unfinished: set[int] = set()
         """Workloads that have been started and not yet examined on all disks."""
         self._counted: dict[int, set[object]] = {}
@@ -168,17 +168,16 @@ class Hunt(ABC, Generic[Selected]):
                 self._unfinished.add(number)
                 yield batch
 
-    def _plan_of(self, number: int) -> Plan:
-        """The plan for the workload with this number, without the workload."""
-        return self._plan
+    def _probe_of(self, number: int) -> Probe:
+        return self._probes.get(number, Probe.WALK)
 
     def _disks_of(self, number: int) -> tuple[int | None, ...]:
-        """The disks on which the workload with this number is run."""
-        return self._disks
+        """The disks on which a workload is run. What is not walked is run on the first one only."""
+        return self._disks if self._probe_of(number) is Probe.WALK else self._disks[:1]
 
     def _plans_of(self, number: int, workload: Workload) -> Iterator[Plan]:
         """One plan for each disk."""
-        plan = self._plan_of(number)
+        plan = self._plans[self._probe_of(number)]
         seed = plan.how.seed ^ int.from_bytes(digest(workload.to_text())[:8], "big")
         for held in self._disks_of(number):
             yield replace(plan, workload=workload, how=replace(plan.how, seed=seed, held=held))
@@ -274,7 +273,7 @@ class Hunt(ABC, Generic[Selected]):
         if self._is_first(_RUN, number):
             self._progress.finished(plan, result)
             self._support.ran(plan.workload)
-        self._hunt_result.counts.update({name: getattr(result, name) for name in _COUNTS})
+        self._hunt_result.counts.update(result.counts)
         self._hunt_result.notes += result.notes
         for name, ruling in result.rulings.items():
             if ruling.relevant and self._is_first(f"tested {name}", number):

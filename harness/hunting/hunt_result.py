@@ -50,14 +50,14 @@ class HuntResult:
     lacking    operations that the file system does not have, with the number of workloads
     tested     for each judge, the number of workloads in which it was put to the test
     not_run    workloads that there was no time for; the same hunt goes on with them
-    glanced    workloads that there was time for a first look only; the same hunt goes on with them, too
+    first_looks  workloads with time for a first look only; the same hunt goes on with them, too
     new        for a random hunt, workloads that brought something new
     interrupted  whether the user interrupted the hunt
     """
 
     run: int = 0
     not_run: int = 0
-    glanced: int = 0
+    first_looks: int = 0
     new: int = 0
     cut_short: int = 0
     interrupted: bool = False
@@ -76,7 +76,7 @@ class HuntResult:
     @property
     def has_more_to_do(self) -> bool:
         """Whether more time would tell more."""
-        return self.not_run + self.glanced > 0
+        return self.not_run + self.first_looks > 0
 
     @property
     def verdict(self) -> Verdict:

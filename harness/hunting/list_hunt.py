@@ -35,5 +35,5 @@ class ListHunt(FirstLookHunt[ListSelection]):
             self._reached += 1
             yield number, workload
 
-    def _glance(self, number: int, plan: Plan) -> Plan:
-        return plan if self._selection.one_look else super()._glance(number, plan)
+    def _first_look(self, number: int, plan: Plan) -> Plan:
+        return plan if self._selection.one_look else super()._first_look(number, plan)

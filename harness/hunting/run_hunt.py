@@ -1,7 +1,7 @@
 """The one way into every kind of hunt."""
 
 from postcrash.harness.examination.campaign import Crew
-from postcrash.harness.hunting.default_hunt import DefaultHunt, DefaultSelection
+from postcrash.harness.hunting.default_hunt import DefaultSelection
 from postcrash.harness.hunting.hunt import HuntContext, HuntProgress
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.list_hunt import ListHunt, ListSelection
@@ -30,10 +30,8 @@ def run_hunt(
     """
     context = HuntContext(plans, store, progress, fresh, until)
     match selection:
-        case Selection():
+        case Selection() | DefaultSelection():
             return SpaceHunt(selection, context).run(crew)
-        case DefaultSelection():
-            return DefaultHunt(selection, context).run(crew)
         case RandomSelection():
             return RandomHunt(selection, context).run(crew)
         case ListSelection():

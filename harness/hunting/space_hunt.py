@@ -4,14 +4,26 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import NamedTuple, Protocol
 
-from postcrash.harness.hunting.first_looks import DistinctWorkloads, FirstLookHunt
+from postcrash.harness.hunting.first_looks import DistinctWorkloads, FirstLookHunt, Novelty
+from postcrash.harness.hunting.hunt import WorkloadSelection
+from postcrash.harness.hunting.probes import Probe
 from postcrash.model import Workload
 from postcrash.workloads import WorkloadSpace
 
 GOLDEN = 0.6180339887498949
 Shard = tuple[int, int]
 """(i, n): the i-th of n shards; i counts from 1."""
+
+
+class Candidate(NamedTuple):
+    """A workload with its number and probe, and whether it is of this shard."""
+
+    number: int
+    probe: Probe
+    workload: Workload
+    is_own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +60,44 @@ class Selection:
         """How many workloads are selected."""
         return len(self.numbers())
 
+    def candidates(self) -> Iterator[Candidate]:
+        """The workloads of all shards, in an order that soon reaches every part of the space."""
+        first, step = self.shard
+        every = self.of_all_shards()
+        for position in spread(len(every)):
+            number = every[position]
+            yield Candidate(number, Probe.WALK, self.space.whole(number), position % step == first - 1)
 
-class SpaceHunt(FirstLookHunt[Selection]):
-    """Hunts through the workloads of a space."""
+
+class SpaceSelection(WorkloadSelection, Protocol):
+    """Workloads that are divided among shards."""
+
+    @property
+    def symmetry(self) -> bool: ...
+    def candidates(self) -> Iterator[Candidate]: ...
+
+
+class SpaceHunt(FirstLookHunt[SpaceSelection]):
+    """Hunts through the workloads of a space, each with its probe."""
 
     def _new_workloads(self) -> Iterator[tuple[int, Workload]]:
         """Those of this shard, of the workloads that are left if equal and alike ones of all shards are left out.
 
-        So all shards together run what a hunt without shards runs.
+        So all shards together run what a hunt without shards runs. Workloads with different probes are not equal.
         """
-        first, step = self._selection.shard
-        every = self._selection.of_all_shards()
-        distinct = DistinctWorkloads(symmetry=self._selection.symmetry)
-        for position in spread(len(every)):
+        distinct = {probe: DistinctWorkloads(symmetry=self._selection.symmetry) for probe in Probe}
+        for number, probe, workload, is_own in self._selection.candidates():
             if self._is_over:
                 return
-            number, is_own = every[position], position % step == first - 1
+            novelty = distinct[probe].kind_of(workload)
             self._reached += is_own
-            workload = self._selection.space.whole(number)
-            if self._is_to_run(distinct.kind_of(workload), is_own=is_own):
+            if is_own and novelty is Novelty.NEW:
+                self._probes[number] = probe
                 yield number, workload
+            elif is_own:
+                self._hunt_result.same += novelty is Novelty.SAME
+                self._hunt_result.alike += novelty is Novelty.ALIKE
+                self._progress.skipped()
 
 
 def spread(count: int) -> Iterator[int]:

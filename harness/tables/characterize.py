@@ -13,7 +13,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.properties.adversary import BY_WORKLOAD, CHOICES, Adversary, adversary_in, adversary_of_run, within
-from postcrash.properties.promises import said_of
+from postcrash.properties.promises import statements_of
 from postcrash.store.records import Cell, Finding, Simplicity, simplicity
 from postcrash.store.store import Store
 from postcrash.targets import Target
@@ -124,7 +124,12 @@ def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], 
     """The cells of targets that `kernel` cannot run, each with the reason."""
     return [
         Cell.without_runs(
-            target.name, prop.name, reason=why, kernel=kernel, model=model, said=said_of(target, model, prop.name)
+            target.name,
+            prop.name,
+            reason=why,
+            kernel=kernel,
+            model=model,
+            statements=statements_of(target, model, prop.name),
         )
         for target, why in targets.items()
         for prop in properties
@@ -193,7 +198,7 @@ def _cell(
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
         kernel=kernel,
         model=model,
-        said=said_of(target, model, name),
+        statements=statements_of(target, model, name),
         adversary=adversary,
         guest=outline.guest,
     )

@@ -47,7 +47,7 @@ def markdown(run: GateRun, invocation: str = INVOCATION) -> str:
     unexplained = [
         [f"- {_short(part.title)}: {_short(reason)}"] for part in run.parts if (reason := unexplained_verdict(part))
     ]
-    fixed = [[f"- {_short(fixed_line(line))}"] for line in run.fixed]
+    fixed_lines = [[f"- {_short(fixed_line(line))}"] for line in run.fixed]
     lines = [
         f"**{run.verdict.symbol} {run.verdict.name}**: {failure_counts(run)}; {coverage(run)}",
         "",
@@ -60,7 +60,7 @@ def markdown(run: GateRun, invocation: str = INVOCATION) -> str:
         *_section("Undecided", [_summary(group) for group in undecided]),
         *_section("Undecided for other reasons", unexplained),
         *_section(plural(len(known), "known cause"), [_summary(group) for group in known], is_folded=True),
-        *_section(f"{plural(len(fixed), 'line')} of the baseline fixed", fixed, is_folded=True),
+        *_section(f"{plural(len(fixed_lines), 'line')} of the baseline fixed", fixed_lines, is_folded=True),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 

@@ -33,8 +33,8 @@ def print_gate(run: GateRun, console: Console, invocation: str = INVOCATION) -> 
             _print(headline(group.representative), console)
             for line in (*facts(group.representative), *(f"in {line}" for line in group.part_lines())):
                 _print(f"    {line}", console)
-    for fixed in run.fixed:
-        _print(f"fixed: {fixed_line(fixed)}", console)
+    for known in run.fixed:
+        _print(f"fixed: {fixed_line(known)}", console)
     for part in run.parts:
         _print(_part_line(part), console)
     summary = Text.assemble((run.verdict.name, "bold"), f": {failure_counts(run)}{shard_note(run)}: {coverage(run)}")

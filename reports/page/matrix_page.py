@@ -42,7 +42,7 @@ def report_of_matrix(matrix: Matrix, findings: Sequence[Finding]) -> Report:
 def _standing(cell: Cell) -> str:
     if not cell.workloads:
         return _NOT_THERE
-    standing = cell.said.standing(cell.verdict)
+    standing = cell.statements.standing(cell.verdict)
     return standing.value if standing else _UNDECIDED
 
 
@@ -106,7 +106,7 @@ def _heading(matrix: Matrix) -> str:
 def _square(cell: Cell | None, kernel: str, *, changed: bool) -> Square | None:
     if cell is None:
         return None
-    statement = cell.said.promise or cell.said.denial
+    statement = cell.statements.promise or cell.statements.denial
     words = statement.statement if statement and cell.workloads else ""
     promise = ": ".join(filter(None, [grid.standing(cell), words]))
     adversary = MARKS[cell.adversary] if cell.verdict is Verdict.VIOLATED else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from postcrash._core import DeviceModel
 from postcrash.model.text import visible
-from postcrash.properties.promises import practice_of, said_of
+from postcrash.properties.promises import practice_of, statements_of
 from postcrash.reports.explanation.explanation import CONSOLE, last_lines
 from postcrash.reports.explanation.explanation_text import ALL_THERE, UNSENT, place, reference_note, when
 from postcrash.store.explanation_data import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
@@ -104,7 +104,7 @@ def _what(finding: Finding, explanation: Explanation, target: Target, statement:
 
 def _expected(target: Target, finding: Finding) -> Iterator[str]:
     """Yields which document or practice expects this of the file system."""
-    statements = said_of(target, finding.model, finding.checker)
+    statements = statements_of(target, finding.model, finding.checker)
     if statements.promise:
         yield f"It is promised: {statements.promise.cited}."
     else:

@@ -115,7 +115,8 @@ def symbol(cell: Cell) -> str:
 
 def standing_mark(cell: Cell) -> str:
     """UNPROMISED_MARK on a verdict about something that nobody promised; else empty."""
-    return UNPROMISED_MARK if cell.said.standing(cell.verdict) in (Standing.PROVIDED, Standing.NOT_PROVIDED) else ""
+    standings = (Standing.PROVIDED, Standing.NOT_PROVIDED)
+    return UNPROMISED_MARK if cell.statements.standing(cell.verdict) in standings else ""
 
 
 def marked(cell: Cell) -> str:
@@ -139,14 +140,15 @@ def mark(cell: Cell) -> str:
 
 def standing(cell: Cell) -> str:
     """What the cell's verdict means together with the promise, in words."""
-    return standing_text(cell.said, cell.verdict)
+    return standing_text(cell.statements, cell.verdict)
 
 
 def note(cell: Cell) -> str:
     """What must be said about the cell below the table: witness, reason, broken promise. Empty if there is nothing."""
     premise = "its premise was never seen" if cell.verdict is Verdict.HOLDS and not cell.relevant else ""
     parts = [part for part in (cell.witness, cell.reason, premise) if part]
-    return ": ".join(parts) + (f"; {standing(cell)}" if cell.said.standing(cell.verdict) is Standing.BROKEN else "")
+    broken = f"; {standing(cell)}" if cell.statements.standing(cell.verdict) is Standing.BROKEN else ""
+    return ": ".join(parts) + broken
 
 
 def published_notes(grid: Grid) -> list[str]:

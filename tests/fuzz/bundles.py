@@ -74,7 +74,7 @@ def contents(folder: Path) -> list[bytes]:
         casualty=Casualty("it hangs"),
         recover={},
     )
-    metadata = {"base": _BASE_ID, "recorder": "crash-disk", "asked": "auto", "held": None, **about_target(_TARGET)}
+    metadata = {"base": _BASE_ID, "recorder": "crash-disk", "requested": "auto", "held": None, **about_target(_TARGET)}
     return [
         json.dumps({"finding": finding.to_json(), "recorded": metadata, "below": below, "manifest": {}}).encode()
         for finding, below in ((crash, False), (within, True), (replace(lost, checker="guest"), False))

@@ -140,7 +140,7 @@ def _cell() -> Cell:
         reason="",
         kernel="UML 6.1.176",
         model="cache",
-        said=_STATEMENTS,
+        statements=_STATEMENTS,
     )
 
 

@@ -19,7 +19,7 @@ from postcrash.harness.gate.merging import load_result
 from postcrash.harness.guests.events import read_event
 from postcrash.model.observation import Observation, ObservationError
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.recorders import blklogwrites, blktrace, dm_log_writes
+from postcrash.recorders import blklogwrites, dm_log_writes
 from postcrash.recorders.strace import StraceError, import_strace, prepare
 from postcrash.store.json_codec import PlainError
 from postcrash.store.records import Cell, Finding
@@ -28,6 +28,7 @@ from postcrash.targets.catalogue import TargetFileError, load_target
 from postcrash.targets.xfstests import NotImportedError, target_of_section
 from postcrash.targets.xfstests_config import ConfigError, read_sections
 
+from ..blktrace import BlktraceError, read_blktrace
 from ..qemu_log import LogPosition
 from . import bundles, gates, sound
 from .target import FuzzTarget, Read, text
@@ -65,7 +66,7 @@ def _qemu_log(file: Path) -> None:
 
 def _blktrace(file: Path) -> None:
     for level in ("queued", "issued"):
-        blktrace.read_blktrace(file.read_bytes(), level)
+        read_blktrace(file.read_bytes(), level)
 
 
 def _strace(file: Path) -> None:
@@ -122,7 +123,7 @@ TARGETS = {
         FuzzTarget("recording", sound.recordings, _recording, (OSError, ValueError), _sealed, cpu_seconds=60),
         FuzzTarget("dm-log-writes", sound.logs, _log, (OSError, ValueError)),
         FuzzTarget("blklogwrites", sound.logs, _qemu_log, (OSError, ValueError)),
-        FuzzTarget("blktrace", sound.blktraces, _blktrace, (blktrace.BlktraceError,)),
+        FuzzTarget("blktrace", sound.blktraces, _blktrace, (BlktraceError,)),
         FuzzTarget("strace", sound.files("tests/fuzz/seeds/strace.txt"), _strace, (StraceError,)),
         FuzzTarget("calls", sound.files("tests/fuzz/seeds/calls.jsonl"), read_trace, (TraceError,)),
         FuzzTarget("workload", sound.files("examples/*.ops"), lambda file: loaded(str(file)), (UsageError,)),

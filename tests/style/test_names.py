@@ -84,11 +84,7 @@ BETTER = {
 }
 """Words that say that something was done, or hint at it, with names that say what it is."""
 REMAINING: dict[str, int] = {
-    "apps/protocol": 1,
-    "harness/examination": 1,
-    "reports": 2,
-    "reports/gate": 2,
-    "store": 7,
+    "store": 2,
 }
 """How many names in each folder are still such a word. These only go down."""
 RUST_NOISE = re.compile(r'//.*|"(?:\\.|[^"\\])*"')

@@ -12,10 +12,10 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import WorkloadBuilder
 from postcrash.recorders import crash_disk
-from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Trace
 from postcrash.targets import base_image, target_named
 
+from ..blktrace import read_blktrace
 from .test_recorders_agree import is_commit
 
 SECTORS = 8

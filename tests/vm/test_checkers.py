@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals
-from postcrash.checkers import CHECKERS, checker_named
+from postcrash.checkers import CHECKERS
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.guests.kernels.file_systems import has_file_system
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine
@@ -123,7 +124,7 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
         observation = machine.execute(recorded.source, interval.index, state, recover).observation
         if observation["fsck"] is None:  # the state does not mount
             continue
-        opinion = checker_named("fsck").check(history, Observation.from_wire(observation))
+        opinion = judges_named(["fsck"])[0].check(history, Observation.from_wire(observation))
         assert opinion.verdict is not Verdict.UNDECIDED, opinion.message
         messages.append(opinion.message)
     assert any("fsck exits with status 4" in message for message in messages)

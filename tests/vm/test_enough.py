@@ -15,7 +15,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.hunting import first_looks
+from postcrash.harness.hunting.first_looks import FIRST_LOOKS
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
@@ -105,7 +105,7 @@ def test_a_hunt_with_first_looks_finds_the_same(
     )
 
     def hunted(folder: Path, first_look: int) -> tuple[HuntResult, int]:
-        monkeypatch.setattr(first_looks, "FIRST_LOOK", first_look)
+        monkeypatch.setitem(FIRST_LOOKS, Probe.WALK, first_look)
         store, selection = Store(folder), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=sample)
         with TerminalProgress(None) as progress:
             result = run_hunt(selection, {Probe.WALK: plan}, Crew(settings, 2), store, progress)

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, write_recording
-from postcrash.checkers import CHECKERS, PRACTICE, checker_named
+from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.checkers.in_place import InPlace
 from postcrash.checkers.removed_names import RemovedNames
 from postcrash.harness.budget import Budget
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize
@@ -146,7 +147,7 @@ def plan() -> Plan:
         kernel="kernel",
         guest="guest",
         workload=parse_workload("sync", "none"),
-        judges=(checker_named("durability"),),
+        judges=judges_named(["durability"]),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60, None)),
         explainer=explanation,

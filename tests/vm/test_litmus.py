@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from postcrash.checkers import checker_named
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.result import instants_of
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine
@@ -184,7 +184,7 @@ def everything_left(machine: Machine, record: Record, target: str, operations: s
 def objections(histories: list[History], shown: IntervalReport) -> set[str]:
     """The judges that object to what a crash interval shows, given what had been promised at any of these instants."""
     observations = [Observation.from_wire(outcome.observation) for outcome in shown.outcomes]
-    cases = product([checker_named(name) for name in JUDGES], histories, observations)
+    cases = product(judges_named(JUDGES), histories, observations)
     return {judge.name for judge, history, seen in cases if judge.check(history, seen).verdict is Verdict.VIOLATED}
 
 

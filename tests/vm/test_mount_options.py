@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import postcrash
+from listed_options import listed_options
 from option_trials import all_options, results_on, tried
 from postcrash.harness.examination.session import settings_for
 from postcrash.harness.files.places import cache_folder
@@ -13,7 +14,6 @@ from postcrash.harness.guests.kernels.debian import UML, Suite
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.machine import Machine
-from postcrash.targets.options import listed_options
 
 PAGE = (Path(postcrash.__file__).resolve().parents[1] / "docs/results/mount-options.md").read_text()
 SAMPLE_OF = 12

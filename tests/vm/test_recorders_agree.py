@@ -25,12 +25,12 @@ from postcrash.harness.guests.kernels.stock import Stock, choose_kernel
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import Observation, Workload, WorkloadBuilder, load_workload
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
-from postcrash.recorders import blktrace as blktrace_recorder
 from postcrash.recorders.agreement import RULES, UNSTABLE, compare
-from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Request, Trace
 from postcrash.targets import TARGETS, base_image, target_named
 
+from ..blktrace import NAME as BLKTRACE
+from ..blktrace import read_blktrace
 from ..qemu_log import LogPosition
 from ..whole_run import whole_run
 from .command import ROOT, postcrash
@@ -196,7 +196,7 @@ def test_what_the_file_systems_ask_for_is_seen(watched: WatchedGuest, tmp_path: 
         assert {(requests[number].sector, requests[number].sectors) for number in commits} <= asked
     for disk in seen.below:
         assert not any(request.fua for request in disk.requests)
-        assert disk.recorder == blktrace_recorder.NAME or sum(map(is_commit, disk.requests)) >= 2
+        assert disk.recorder == BLKTRACE or sum(map(is_commit, disk.requests)) >= 2
 
 
 def is_commit(request: Request) -> bool:
@@ -235,7 +235,7 @@ def test_each_planted_difference_is_found(watched: WatchedGuest, tmp_path: Path,
     for disk, above in seen.pairs():
         inside = tuple(request for request in above.requests if not disk.marks or (request.completed or end) < end)
         rest = above.requests[len(inside) :]
-        data = disk.recorder != blktrace_recorder.NAME
+        data = disk.recorder != BLKTRACE
         planted = [
             (what, compare(disk, replace(faulty, requests=faulty.requests + rest)))
             for what, faulty in faults(replace(above, requests=inside), data=data, fua=bool(disk.marks))
@@ -303,7 +303,7 @@ def needless_flushes(trace: Trace, certain: set[Request], fua: set[Request]) -> 
 
 def same_to(disk: Trace, request: Request) -> tuple[object, ...]:
     """What two plain writes have in common if the recorder at the disk cannot tell one from the other."""
-    data = None if disk.recorder == blktrace_recorder.NAME else request.data
+    data = None if disk.recorder == BLKTRACE else request.data
     return request.sector, request.sectors, data
 
 

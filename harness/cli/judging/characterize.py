@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from postcrash.harness.cli.completion import complete_properties, complete_targets
+from postcrash.harness.cli.completion import complete_properties
 from postcrash.harness.cli.options import (
     exploration_options,
     fresh_option,
@@ -14,6 +14,7 @@ from postcrash.harness.cli.options import (
     kernel_options,
     one_disk_option,
     promised_option,
+    targets_option,
 )
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import NothingSelectedError, UsageError
@@ -39,14 +40,9 @@ from postcrash.targets import TABLE_TARGETS, Target
 
 
 @click.command()
-@click.option(
-    "--target",
+@targets_option(
     "--fs",
-    "targets",
-    shell_complete=complete_targets,
-    multiple=True,
-    metavar="NAME,…",
-    help="Only these targets: names with commas between them, or all for the whole catalogue; can be repeated.",
+    help_text="Only these targets: names with commas between them, or all for the whole catalogue; can be repeated.",
 )
 @click.option(
     "--properties",
@@ -157,7 +153,7 @@ def _verdict(matrix: Matrix, promised: bool) -> Verdict:
     """The worst verdict of all cells, or of the promised ones."""
     there = [cell for cell in matrix.cells if cell.workloads]
     if promised:
-        return verdict_on_promises((cell.verdict, cell.said) for cell in there)
+        return verdict_on_promises((cell.verdict, cell.statements) for cell in there)
     return worst([cell.verdict for cell in there] or [Verdict.UNDECIDED])
 
 

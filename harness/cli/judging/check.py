@@ -6,7 +6,6 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
-from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.findings.minimize import minimized, print_minimized, to_json
 from postcrash.harness.cli.options import (
     expect_option,
@@ -15,6 +14,7 @@ from postcrash.harness.cli.options import (
     json_option,
     kernel_options,
     promised_option,
+    target_option,
 )
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.errors import UsageError
@@ -26,7 +26,7 @@ from postcrash.harness.examination.judges import is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.planner import plan_check
 from postcrash.harness.examination.repair import said_repair
-from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.harness.examination.result import Examination, Ruling, counts_json
 from postcrash.harness.examination.session import Session
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
@@ -37,7 +37,7 @@ from postcrash.harness.findings.last_finding import keep_last
 from postcrash.model import Verdict
 from postcrash.model.judge import Judge
 from postcrash.properties import HOTDEP13
-from postcrash.properties.promises import Statements, said_of, verdict_on_promises
+from postcrash.properties.promises import Statements, statements_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.tables.table import VERDICT_COLOURS
 from postcrash.store.json_codec import to_plain
@@ -51,14 +51,7 @@ NOT_LOOKED_AT = "not looked at: a disk that holds completions back, as gates and
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option(
-    "--target",
-    "target_name",
-    required=True,
-    metavar="NAME",
-    shell_complete=complete_targets,
-    help="The file system, as in the table.",
-)
+@target_option
 @click.option(
     "--judge",
     "judges",
@@ -122,7 +115,7 @@ def check(
         firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
         smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
         keep_last(session.store, [least.finding.id for _, least in smallest] or [each.id for each in result.findings])
-        about = {name: said_of(target, how.model, name) for name in result.rulings}
+        about = {name: statements_of(target, how.model, name) for name in result.rulings}
         tested = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
         on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in tested.items())
         meanings = {name: _meaning(plan, expected, name, ruling) for name, ruling in result.rulings.items()}
@@ -173,14 +166,7 @@ def _to_json(result: Examination, about: dict[str, Statements], meanings: dict[s
     }
     return {
         "verdict": result.verdict.name.lower(),
-        "states": str(result.covered),
-        "states_total": str(result.states),
-        "instants": result.instants,
-        "states_within_recovery": str(result.covered_within),
-        "states_within_recovery_total": str(result.states_within),
-        "recoveries": result.recoveries,
-        "remembered": result.remembered,
-        "outcomes": result.outcomes,
+        **counts_json(result.counts),
         "recording": result.recording,
         "device": result.device,
         "intervals": [_interval(certificate) for certificate in result.certificates],

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.judging.characterize import kernel_names, targets_named
 from postcrash.harness.cli.options import (
     expect_option,
@@ -19,6 +18,7 @@ from postcrash.harness.cli.options import (
     kernel_options,
     kinds_options,
     one_disk_option,
+    targets_option,
     time_option,
 )
 from postcrash.harness.cli.progress import TerminalProgress
@@ -36,16 +36,7 @@ from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
-@click.option(
-    "--target",
-    "targets",
-    shell_complete=complete_targets,
-    multiple=True,
-    default=("ext4-current,btrfs,xfs,f2fs",),
-    show_default=True,
-    metavar="NAME,…",
-    help="Names with commas between them, or all for the whole catalogue; can be repeated.",
-)
+@targets_option(default=("ext4-current,btrfs,xfs,f2fs",), show_default=True)
 @kinds_options
 @one_disk_option
 @expect_option(PRACTISED)

@@ -7,7 +7,6 @@ from typing import Literal
 import click
 from click.core import ParameterSource
 
-from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.judging.hunt_report import HuntReport, HuntSelection
 from postcrash.harness.cli.options import (
     expect_option,
@@ -19,6 +18,7 @@ from postcrash.harness.cli.options import (
     one_disk_option,
     promised_option,
     shard_option,
+    target_option,
     time_option,
 )
 from postcrash.harness.cli.progress import TerminalProgress
@@ -66,14 +66,7 @@ ALL_SETUPS: Literal["all"] = "all"
     type=click.IntRange(1, 3),
     help="Every workload of N operations of --grammar, in place of the default hunt.",
 )
-@click.option(
-    "--target",
-    "target_name",
-    required=True,
-    metavar="NAME",
-    shell_complete=complete_targets,
-    help="The file system, as in the table.",
-)
+@target_option
 @click.option(
     "--grammar",
     type=click.Choice(list(GRAMMARS)),

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.result import COUNTS
+from postcrash.harness.examination.result import counts_json
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.objections import objections
 from postcrash.harness.files.output import count_text
@@ -21,7 +21,7 @@ from postcrash.harness.hunting.losses import headline
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.model import Verdict, parse_workload
-from postcrash.properties.promises import Statements, said_of
+from postcrash.properties.promises import Statements, statements_of
 from postcrash.store.records import standing_json
 from postcrash.workloads.random import CALLS_MAX, CALLS_MIN
 
@@ -58,7 +58,7 @@ class HuntReport:
 
     def to_json(self) -> dict[str, object]:
         """What `--json` gives."""
-        result, counts, plan = self.result, self.result.counts, self.plan
+        result, plan = self.result, self.plan
         return {
             "verdict": result.verdict.name.lower(),
             "target": plan.target.name,
@@ -81,11 +81,7 @@ class HuntReport:
                 "cut_short": result.cut_short,
                 "not_run": result.not_run,
             },
-            "states": str(counts["covered"]),
-            "states_total": str(counts["states"]),
-            "states_within_recovery": str(counts["covered_within"]),
-            "states_within_recovery_total": str(counts["states_within"]),
-            **{name: counts[name] for name in COUNTS},
+            **counts_json(result.counts),
             "seconds": round(self.seconds, 1),
             "notes": result.notes,
             "on_promises": self.verdict_on_promises.name.lower(),
@@ -150,7 +146,7 @@ class HuntReport:
             console.print(f"the same calls: {headline(other)}: {invocation} explain {other.id}", markup=False)
 
     def _statements(self, checker: str) -> Statements:
-        return said_of(self.plan.target, self.plan.how.model, checker)
+        return statements_of(self.plan.target, self.plan.how.model, checker)
 
     def _meaning(self, group: GroupSummary) -> str:
         """The rule that is broken. Of a comparison, which has none: what other judges object to in the same state."""

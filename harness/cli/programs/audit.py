@@ -10,8 +10,13 @@ from postcrash.apps import Application
 from postcrash.harness.auditing.application_choice import leaving_out, no_longer_syncing
 from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.folder_plan import AuditSetup
-from postcrash.harness.cli.completion import complete_targets
-from postcrash.harness.cli.options import exploration_options, json_option, kernel_options, one_disk_option
+from postcrash.harness.cli.options import (
+    exploration_options,
+    json_option,
+    kernel_options,
+    one_disk_option,
+    targets_option,
+)
 from postcrash.harness.cli.programs.applications import ApplicationChoice, application_options
 from postcrash.harness.cli.programs.audit_report import AuditFiles, audit_each
 from postcrash.harness.cli.progress import TerminalProgress
@@ -29,15 +34,7 @@ RECORDINGS = 3
 
 @click.command("audit")
 @application_options
-@click.option(
-    "--target",
-    "targets",
-    shell_complete=complete_targets,
-    multiple=True,
-    required=True,
-    metavar="NAME,…",
-    help="Names with commas between them, or all of the catalogue; can be repeated.",
-)
+@targets_option(required=True)
 @click.option(
     "--without-fsync",
     is_flag=True,

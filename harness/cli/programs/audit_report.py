@@ -14,7 +14,7 @@ from postcrash.harness.auditing.second_crash import SecondCrashes
 from postcrash.harness.cli.judging.characterize import targets_named
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.coverage import coverage, states_text, within_text
-from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.harness.examination.result import Examination, Ruling, counts_json
 from postcrash.harness.examination.session import Session
 from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.findings.finding_details import with_block_names
@@ -171,13 +171,7 @@ def audit_to_json(done: Audit) -> dict[str, object]:
 
 def _result_to_json(result: Examination) -> dict[str, object]:
     return {
-        "states": str(result.covered),
-        "states_total": str(result.states),
-        "instants": result.instants,
-        "states_within_recovery": str(result.covered_within),
-        "states_within_recovery_total": str(result.states_within),
-        "recoveries": result.recoveries,
-        "outcomes": result.outcomes,
+        **counts_json(result.counts),
         "recording": result.recording,
         "judges": {
             name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}

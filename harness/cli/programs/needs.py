@@ -7,9 +7,8 @@ import click
 
 from postcrash.apps import Application
 from postcrash.apps.needs import ASSUMPTIONS, SearchLimits, in_order
-from postcrash.harness.cli.completion import complete_targets
 from postcrash.harness.cli.judging.characterize import targets_named
-from postcrash.harness.cli.options import exploration_options, fresh_option, json_option, kernel_options
+from postcrash.harness.cli.options import exploration_options, fresh_option, json_option, kernel_options, targets_option
 from postcrash.harness.cli.programs.applications import ApplicationChoice, application_options
 from postcrash.harness.cli.programs.audit_report import require_programs_run
 from postcrash.harness.cli.programs.needs_report import AdviceRequest, NeedsReport, NeedsScope
@@ -41,13 +40,8 @@ from postcrash.targets import Target
     show_default=True,
     help="Look for at most N sets of properties.",
 )
-@click.option(
-    "--target",
-    "targets",
-    shell_complete=complete_targets,
-    multiple=True,
-    metavar="NAME,…",
-    help="Say whether these targets give what the application needs, and run it there; can be repeated.",
+@targets_option(
+    help_text="Say whether these targets give what the application needs, and run it there; can be repeated."
 )
 @click.option("--advise", is_flag=True, help="Say which flushes are needed, which can go, and which are missing.")
 @click.option(

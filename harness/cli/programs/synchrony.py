@@ -9,8 +9,13 @@ import click
 from postcrash.apps import Application
 from postcrash.harness.auditing.audit import Audit, synchrony_audit, synchrony_cell
 from postcrash.harness.auditing.folder_plan import AuditSetup
-from postcrash.harness.cli.completion import complete_targets
-from postcrash.harness.cli.options import exploration_options, json_option, kernel_options, one_disk_option
+from postcrash.harness.cli.options import (
+    exploration_options,
+    json_option,
+    kernel_options,
+    one_disk_option,
+    targets_option,
+)
 from postcrash.harness.cli.programs.applications import ApplicationChoice, program_options
 from postcrash.harness.cli.programs.audit_report import AuditFiles, audit_each
 from postcrash.harness.cli.progress import TerminalProgress
@@ -23,15 +28,7 @@ from postcrash.targets import Target
 
 @click.command("synchrony")
 @program_options
-@click.option(
-    "--target",
-    "targets",
-    shell_complete=complete_targets,
-    multiple=True,
-    required=True,
-    metavar="NAME,…",
-    help="Names with commas between them, or all of the catalogue; can be repeated.",
-)
+@targets_option(required=True)
 @click.option("--markdown", metavar="FILE", help="Write a table of all programs and targets as Markdown.")
 @one_disk_option
 @exploration_options

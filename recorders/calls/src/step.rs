@@ -20,7 +20,6 @@ pub struct Step {
     pub durable: Vec<FlushedRange>,
     pub everything: bool,
     /// Lines that the program wrote to its standard output in this call.
-    #[serde(rename = "said")]
     pub outputs: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 """The page of mount options says what was found, and can be read again."""
 
+from listed_options import listed_options
 from option_trials import WORKS, OptionTrial, page, results_on
-from postcrash.targets.options import listed_options
 
 
 def test_the_page_says_of_each_kernel_what_was_found() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from postcrash.checkers import CHECKERS, PRACTICE, Checker, UnknownCheckerError, checker_named
+from postcrash.checkers import CHECKERS, PRACTICE, Checker
+from postcrash.harness.examination.judges import judges_named
 from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage, Verdict
 from postcrash.properties import HOTDEP13
 from postcrash.properties.family import family
@@ -56,6 +57,6 @@ def test_without_a_crash_nothing_is_found(checker: Checker) -> None:
 
 
 def test_checkers_are_found_by_name() -> None:
-    assert [checker_named(checker.name.upper()) for checker in EVERY] == list(EVERY)
-    with pytest.raises(UnknownCheckerError, match="no checker is called 'none': there are mounts, kernel-log"):
-        checker_named("none")
+    assert judges_named(checker.name.upper() for checker in EVERY) == tuple(EVERY)
+    with pytest.raises(LookupError, match=r"unknown property or checker 'none'.* \(known: mounts, kernel-log"):
+        judges_named(["none"])

@@ -15,8 +15,8 @@ from postcrash.properties.promises import (
     RULES,
     Standing,
     Statements,
-    said_of,
     standing_text,
+    statements_of,
     unknown_names,
     verdict_on_promises,
 )
@@ -38,7 +38,7 @@ def useless(rules: dict[str, Rule]) -> set[str]:
         there = speaking(rule)
         for pattern in (*rule.promises, *rule.denies):
             judges = [judge for judge in JUDGE_NAMES if replace(rule, promises=(pattern,), denies=()).names(judge)]
-            told = [said_of(target, model, judge, rules) for target, model in there for judge in judges]
+            told = [statements_of(target, model, judge, rules) for target, model in there for judge in judges]
             if not any(about.denial if rule.denies else about.promise for about in told):
                 found.add(name)
     return found
@@ -73,7 +73,7 @@ def test_a_rule_about_an_option_of_a_users_target(rule: str, tmp_path: Path) -> 
     like, option, judge = OF_NO_TARGET[rule]
     path = tmp_path / "mine.toml"
     path.write_text(f'name = "mine"\nlike = "{like}"\noptions = "{option}"\n')
-    about = said_of(load_target(path), "cache", judge)
+    about = statements_of(load_target(path), "cache", judge)
     assert (about.promise, about.denial and about.denial.rule) == (None, rule)
 
 
@@ -131,7 +131,7 @@ def test_a_rule_is_whole(fields: dict[str, Any], message: str) -> None:
     ],
 )
 def test_what_is_promised(target: str, judge: str, rule: str) -> None:
-    about = said_of(target_named(target), "cache", judge)
+    about = statements_of(target_named(target), "cache", judge)
     assert about.promise
     assert (about.promise.rule, about.denial) == (rule, None)
 
@@ -157,7 +157,7 @@ def test_what_is_promised(target: str, judge: str, rule: str) -> None:
     ],
 )
 def test_what_is_not_promised(target: str, judge: str, model: str, rule: str | None) -> None:
-    about = said_of(target_named(target), model, judge)
+    about = statements_of(target_named(target), model, judge)
     assert about.promise is None
     assert (about.denial.rule if about.denial else None) == rule
 
@@ -169,7 +169,7 @@ def test_a_users_target_has_the_rules_of_its_type_and_options_and_its_own(tmp_pa
         return load_target(path)
 
     def rule(target: Target, judge: str) -> str | None:
-        about = said_of(target, "cache", judge)
+        about = statements_of(target, "cache", judge)
         clause = about.promise or about.denial
         return f"{'promised' if about.promise else 'denied'}: {clause.rule}" if clause else None
 
@@ -186,8 +186,8 @@ def test_a_users_target_has_the_rules_of_its_type_and_options_and_its_own(tmp_pa
 
 
 def test_the_four_standings() -> None:
-    promised, denied = (said_of(target_named(name), "cache", "P5") for name in ("ext4-current", "ext4-original"))
-    silent = said_of(target_named("btrfs"), "cache", "P5")
+    promised, denied = (statements_of(target_named(name), "cache", "P5") for name in ("ext4-current", "ext4-original"))
+    silent = statements_of(target_named("btrfs"), "cache", "P5")
     assert [promised.standing(verdict) for verdict in Verdict] == [Standing.KEPT, None, Standing.BROKEN]
     for about in (denied, silent):
         assert [about.standing(verdict) for verdict in Verdict] == [Standing.PROVIDED, None, Standing.NOT_PROVIDED]
@@ -198,7 +198,7 @@ def test_the_four_standings() -> None:
 
 
 def test_only_what_was_promised_counts() -> None:
-    promised, silent = (said_of(target_named(name), "cache", "P5") for name in ("ext4-current", "btrfs"))
+    promised, silent = (statements_of(target_named(name), "cache", "P5") for name in ("ext4-current", "btrfs"))
     judged: list[tuple[Verdict, Statements]] = [(VIOLATED, silent), (UNDECIDED, silent), (HOLDS, promised)]
     assert verdict_on_promises(judged) is HOLDS
     assert verdict_on_promises([*judged, (UNDECIDED, promised)]) is UNDECIDED

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from postcrash.recorders.blktrace import BlktraceError, Level, read_blktrace, read_events
+from ...blktrace import BlktraceError, Level, read_blktrace, read_events
 
 MAGIC = 0x65617407
 QUEUE, REQUEUE, INSERT, ISSUE, COMPLETE, SPLIT = 1, 5, 6, 7, 8, 13

@@ -163,7 +163,7 @@ def cell(target: str = "ext4-current", prop: str = "P1", verdict: Verdict = Verd
         reason="",
         kernel="UML 6.1.176",
         model="cache",
-        said=PROMISED,
+        statements=PROMISED,
         adversary=Adversary.PLAIN,
     )
     return replace(made, **changes)

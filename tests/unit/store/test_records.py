@@ -66,7 +66,7 @@ def test_a_cell_comes_back(make_cell: Callable[..., Cell]) -> None:
         ({"recoveries": True}, "cell.recoveries: expected an integer, found True"),
         ({"witness": 3}, "cell.witness: expected text, found 3"),
         ({"standing": "provided"}, "cell.standing: expected kept, found 'provided'"),
-        ({"promise": {}}, "cell.said.promise: expected the fields rule, statement, source, found []"),
+        ({"promise": {}}, "cell.statements.promise: expected the fields rule, statement, source, found []"),
         ({"extra": 3}, "cell: expected the fields target, property"),
     ],
 )

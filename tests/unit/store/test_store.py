@@ -262,7 +262,7 @@ def test_damaged_values_are_refused(store: Store, folder: Path, crash: Any, tabl
                 reason="",
                 kernel="k",
                 model="m",
-                said=Statements(None, None),
+                statements=Statements(None, None),
             )
         ]
     )

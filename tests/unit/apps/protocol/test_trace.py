@@ -167,10 +167,10 @@ def test_calls_have_their_places_in_the_source(tmp_path: Path) -> None:
         "x",
         "[]",
         "[" * 100_000,
-        '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[],"everything":false,"said":[]}',
-        '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[1],"everything":false,"said":[],"more":1}',
+        '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[],"everything":false,"outputs":[]}',
+        '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[1],"everything":false,"outputs":[],"more":1}',
         '{"call":"begin","thread":0,"stack":[],"effects":[{"kind":"size","inode":2,"size":-1}],"durable":[1],'
-        '"everything":false,"said":[]}',
+        '"everything":false,"outputs":[]}',
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
@@ -181,7 +181,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_file_that_grows_without_end_is_too_many_changes(tmp_path: Path) -> None:
     """Such a size would be as many changes as there are blocks up to it."""
-    begin = '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[DURABLE],"everything":false,"said":[]}'
+    begin = '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[DURABLE],"everything":false,"outputs":[]}'
     root = begin.replace("DURABLE", '{"inode":1,"start":0,"end":null,"own":false}')
     grown = '{"kind":"size","inode":2,"size":9223372036854775807},{"kind":"block","inode":2,"block":0,"bytes":"00"}'
     step = begin.replace("DURABLE", "").replace('"effects":[]', f'"effects":[{grown}]')
@@ -192,7 +192,7 @@ def test_a_file_that_grows_without_end_is_too_many_changes(tmp_path: Path) -> No
 
 def test_directories_within_themselves_have_names_of_bounded_length(tmp_path: Path) -> None:
     names = [{"kind": "name", "folder": 2, "name": "x" * 200, "inode": 2}] * 1000
-    line = {"thread": 0, "stack": [], "everything": False, "said": []}
+    line = {"thread": 0, "stack": [], "everything": False, "outputs": []}
     root = {"call": "begin", "effects": [], "durable": [{"inode": 1, "start": 0, "end": None, "own": False}], **line}
     steps = [root, {"call": "rename", "effects": names, "durable": [], **line}]
     (tmp_path / "trace").write_text("".join(f"{json.dumps(step)}\n" for step in steps))
@@ -217,7 +217,7 @@ os.open(os.path.abspath('p'), os.O_RDONLY)
 
 def read_lines(folder: Path, *lines: dict[str, Any]) -> Protocol:
     """The protocol of steps in files with inodes 1 (the folder) and 2."""
-    plain = {"call": "x", "thread": 0, "stack": [], "effects": [], "durable": [], "everything": False, "said": []}
+    plain = {"call": "x", "thread": 0, "stack": [], "effects": [], "durable": [], "everything": False, "outputs": []}
     root = {"durable": [{"inode": 1, "start": 0, "end": None, "own": False}]}
     (folder / "trace").write_text("".join(json.dumps(plain | line) + "\n" for line in (root, *lines)))
     return read_trace(folder / "trace")

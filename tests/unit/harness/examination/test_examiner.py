@@ -64,7 +64,7 @@ def examined(
     *events: ExplorationEvent,
     judges: tuple[Judge, ...] = judges_named(["mounts"]),
     depth: int = 2,
-    glance: int | None = None,
+    first_look: int | None = None,
     enough: int | None = None,
     lost: LostAtWork | None = None,
     stale: Sequence[LostAtWork] = (),
@@ -73,7 +73,7 @@ def examined(
 ) -> Examination:
     """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
     workload, how = parse_workload("creat a\n", "w"), Exploration(depth=depth)
-    plan = pretended_plan(folder, TARGET, workload, judges=judges, how=how, glance=glance, enough=enough)
+    plan = pretended_plan(folder, TARGET, workload, judges=judges, how=how, first_look=first_look, enough=enough)
     machine = FakeMachine(
         RECORDED,
         explored=explored or (lambda _: events),
@@ -300,13 +300,13 @@ CLEAN, BROKEN = observation(), UNMOUNTABLE
 @pytest.mark.parametrize(
     ("stops", "shown", "verdict", "cut_short"),
     [
-        ({"glance": 2}, [(CLEAN, LEFT_OUT)], Verdict.UNDECIDED, False),
-        ({"glance": 2}, [(CLEAN, {})], Verdict.HOLDS, False),
-        ({"glance": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, False),
-        ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
-        ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, LEFT_OUT)], Verdict.VIOLATED, True),
-        ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, {})], Verdict.VIOLATED, False),
-        ({"glance": 2, "enough": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
+        ({"first_look": 2}, [(CLEAN, LEFT_OUT)], Verdict.UNDECIDED, False),
+        ({"first_look": 2}, [(CLEAN, {})], Verdict.HOLDS, False),
+        ({"first_look": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, False),
+        ({"first_look": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
+        ({"first_look": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, LEFT_OUT)], Verdict.VIOLATED, True),
+        ({"first_look": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, {})], Verdict.VIOLATED, False),
+        ({"first_look": 2, "enough": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
         ({"enough": 4}, [(CLEAN, LEFT_OUT), (CLEAN, {})], Verdict.HOLDS, False),
         ({"enough": 20_000}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, False),
     ],

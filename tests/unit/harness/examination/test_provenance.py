@@ -14,16 +14,16 @@ def test_what_is_for_people_is_not_read() -> None:
     assert Provenance.from_wire(WRITTEN) == Provenance("b-0123456789abcdef", "crash-disk", 3)
 
 
-@pytest.mark.parametrize(("asked", "again"), [({}, "crash-disk"), ({"asked": "auto"}, "auto")])
-def test_it_is_recorded_once_more_as_it_was_asked_for(asked: dict[str, str], again: str) -> None:
-    assert Provenance.from_wire(WRITTEN | asked).recorder_again == again
+@pytest.mark.parametrize(("requested", "again"), [({}, "crash-disk"), ({"requested": "auto"}, "auto")])
+def test_it_is_recorded_once_more_as_it_was_asked_for(requested: dict[str, str], again: str) -> None:
+    assert Provenance.from_wire(WRITTEN | requested).recorder_again == again
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"recorder": "evil"}, "there is no recorder 'evil'"),
-        ({"asked": "evil"}, "there is no recorder 'evil'"),
+        ({"requested": "evil"}, "there is no recorder 'evil'"),
         ({"held": 2**64}, "Provenance.held: "),
         ({"application": {"name": "a"}}, "Provenance.application.run: Field required"),
         ({"acknowledged": "a"}, "Provenance.acknowledged: "),

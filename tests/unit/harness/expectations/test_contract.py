@@ -34,7 +34,7 @@ def cell(property: str, verdict: Verdict, target: str = "ext2", states: int = 9)
         reason="",
         kernel="k",
         model="cache",
-        said=Statements(None, None),
+        statements=Statements(None, None),
     )
 
 

@@ -158,11 +158,11 @@ def test_a_part_that_asks_something_else_cannot_show_that_a_failure_is_gone(tmp_
     """Such as fewer workloads. Once the failure was seen there, too, the part can."""
     text = f"{CAUSE} violated * # one\n"
     sightings = Sightings(tmp_path)
-    sightings.add([part(failure(finding=""), asked="300 workloads")])
-    assert fixed(tmp_path, text, part(asked="300 workloads"), seen=sightings.places(CAUSE)) == [1]
-    assert fixed(tmp_path, text, part(asked="10 workloads"), seen=sightings.places(CAUSE)) == []
-    sightings.add([part(failure(finding=""), asked="10 workloads")])
-    assert fixed(tmp_path, text, part(asked="10 workloads"), seen=sightings.places(CAUSE)) == [1]
+    sightings.add([part(failure(finding=""), section_digest="300 workloads")])
+    assert fixed(tmp_path, text, part(section_digest="300 workloads"), seen=sightings.places(CAUSE)) == [1]
+    assert fixed(tmp_path, text, part(section_digest="10 workloads"), seen=sightings.places(CAUSE)) == []
+    sightings.add([part(failure(finding=""), section_digest="10 workloads")])
+    assert fixed(tmp_path, text, part(section_digest="10 workloads"), seen=sightings.places(CAUSE)) == [1]
 
 
 @pytest.mark.parametrize("text", ["c-12 violated * # typing\n", "\xff"])

@@ -74,8 +74,8 @@ def test_an_application_that_was_cut_short_is_open(tmp_path: Path) -> None:
 
 
 def test_a_part_that_had_first_looks_only_is_open(tmp_path: Path) -> None:
-    glanced = failure(verdict="undecided", message=NO_TIME_FOR_MORE_LOOKS, finding="")
-    UnfinishedParts(tmp_path).update([A, B], [part(), part(glanced)])
+    first_look = failure(verdict="undecided", message=NO_TIME_FOR_MORE_LOOKS, finding="")
+    UnfinishedParts(tmp_path).update([A, B], [part(), part(first_look)])
     assert UnfinishedParts(tmp_path).sort([A, B]) == [B, A]
 
 

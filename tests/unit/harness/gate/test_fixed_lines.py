@@ -37,7 +37,7 @@ def test_the_series_of_a_kernel(label: str, series: str) -> None:
 
 
 def test_a_failure_is_seen_at_a_place_that_outlasts_a_new_release(make_part: MakePart) -> None:
-    assert make_part(asked="a").sighting == HERE._replace(asked="a")
+    assert make_part(section_digest="a").sighting == HERE._replace(section_digest="a")
     assert make_part(kernel="UML 6.1.177").sighting == make_part(kernel="QEMU/TCG 6.1").sighting == HERE
 
 
@@ -61,7 +61,7 @@ def test_it_is_told_what_can_go(make_part: MakePart) -> None:
         {"target": "xfs"},
         {"model": "torn"},
         {"kernel": "UML 6.12.1"},
-        {"asked": "something else"},
+        {"section_digest": "something else"},
     ],
 )
 def test_another_place_cannot_show_that_a_failure_is_gone(make_part: MakePart, other: dict[str, Any]) -> None:

@@ -94,13 +94,13 @@ def test_a_part_that_is_done_has_no_further_turn(came_to: Any) -> None:
 def test_a_part_that_had_first_looks_only_has_a_further_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its workloads was run, and a second look at some of them takes the rest of the time."""
 
-    class Glanced(Gate):
+    class FirstLooksOnly(Gate):
         def run(self, planned: object, todo: Sequence[object]) -> tuple[Part, ...]:
             (told,) = super().run(planned, todo)
-            glanced = failure(verdict="undecided", message=NO_TIME_FOR_MORE_LOOKS, finding="", workloads=told.not_run)
-            return (part(*[glanced] * bool(told.not_run)),)
+            looked = failure(verdict="undecided", message=NO_TIME_FOR_MORE_LOOKS, finding="", workloads=told.not_run)
+            return (part(*[looked] * bool(told.not_run)),)
 
-    gate = Glanced(workloads=90)
+    gate = FirstLooksOnly(workloads=90)
     monkeypatch.setattr(time, "monotonic", lambda: gate.now)
     runner: Any = gate
     (told,), _ = run_in_turns(runner, [gate.planned], [gate.planned], (), FollowUps(gate.follow_ups))

@@ -44,7 +44,7 @@ def _set(*place: str | int, value: Any) -> Callable[[Any], None]:
     [
         (
             _set("format", value="postcrash gate 1"),
-            "format: Input should be 'postcrash gate 3', found 'postcrash gate 1'",
+            "format: Input should be 'postcrash gate 4', found 'postcrash gate 1'",
         ),
         (_set("parts", 0, "recoveries", value=-1), "parts.0.recoveries: .* greater than or equal to 0, found -1"),
         (_set("parts", 0, "states", value="1e9"), "parts.0.states: String should match pattern .*, found '1e9'"),

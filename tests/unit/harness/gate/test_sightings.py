@@ -54,14 +54,17 @@ def test_what_a_part_asks_now_counts_there_and_nowhere_else(tmp_path: Path) -> N
     seen = Sightings(tmp_path)
     seen.add(
         [
-            part(failure(), asked="old"),
-            part(failure(), asked="old", model="torn"),
-            part(failure(cause=OTHER), asked="old"),
+            part(failure(), section_digest="old"),
+            part(failure(), section_digest="old", model="torn"),
+            part(failure(cause=OTHER), section_digest="old"),
         ]
     )
-    seen.add([part(failure(), asked="new")])
-    assert seen.places(CAUSE) == {HERE._replace(asked="new"), HERE._replace(asked="old", model="torn")}
-    assert seen.places(OTHER) == {HERE._replace(asked="old")}
+    seen.add([part(failure(), section_digest="new")])
+    assert seen.places(CAUSE) == {
+        HERE._replace(section_digest="new"),
+        HERE._replace(section_digest="old", model="torn"),
+    }
+    assert seen.places(OTHER) == {HERE._replace(section_digest="old")}
 
 
 @pytest.mark.parametrize("content", ["[", "[]", '{"c": [["a", "b"]]}', '{"c": 7}'])

@@ -100,7 +100,7 @@ class Pretence:
         self.states: Callable[[Workload], int] = lambda _workload: 4
         """How many recoveries, and crash states, a workload has."""
         self.looks = list[int | None]()
-        """The `glance` of each plan."""
+        """The `first_look` of each plan."""
 
     def __call__(
         self,
@@ -112,7 +112,7 @@ class Pretence:
     ) -> Iterator[FinishedPlan]:
         for number, each in chain.from_iterable(todo):
             self.ran.append(each.workload.name)
-            self.looks.append(each.glance)
+            self.looks.append(each.first_look)
             try:
                 said = self.behaviour(each.workload)
             except TimeoutError:  # the machine is given up
@@ -126,7 +126,7 @@ class Pretence:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
             states = self.states(each.workload)
-            stop = each.enough if said and each.enough is not None else each.glance
+            stop = each.enough if said and each.enough is not None else each.first_look
             covered = min(states, stop or states)
             result = Examination(
                 recording, each.base.id, each.how.model, each.kernel, states=states, covered=covered, recoveries=1

@@ -11,7 +11,8 @@ import pytest
 from postcrash.corpus import for_recovery
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting import hunt as hunts
-from postcrash.harness.hunting.default_hunt import LOOKS, DefaultSelection, DefaultSpace
+from postcrash.harness.hunting.default_hunt import DefaultSelection, DefaultSpace
+from postcrash.harness.hunting.first_looks import FIRST_LOOKS
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.probes import Plans, Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
@@ -80,7 +81,10 @@ def test_what_is_walked_is_run_on_both_disks_and_the_rest_on_one(tmp_path: Path)
     result = hunted(tmp_path, pretence)
     probed = Counter(probe for probe, _ in first(120))
     walked = 120 - result.alike - result.same - probed[Probe.FSCK] - probed[Probe.CRASH]
-    looks = {LOOKS[Probe.WALK]: 2 * walked, **{LOOKS[each]: probed[each] for each in (Probe.FSCK, Probe.CRASH)}}
+    looks = {
+        FIRST_LOOKS[Probe.WALK]: 2 * walked,
+        **{FIRST_LOOKS[each]: probed[each] for each in (Probe.FSCK, Probe.CRASH)},
+    }
     assert Counter(pretence.looks) == looks
     assert result.run == 120 - result.alike - result.same
     assert result.verdict is Verdict.HOLDS
@@ -91,7 +95,7 @@ def test_what_is_walked_is_run_on_both_disks_and_the_rest_on_one(tmp_path: Path)
 def test_each_probe_has_a_first_look_of_its_own(tmp_path: Path) -> None:
     pretence = Pretence(clean)
     hunted(tmp_path, pretence)
-    assert set(pretence.looks) == set(LOOKS.values())
+    assert set(pretence.looks) == set(FIRST_LOOKS.values())
 
 
 def test_shards_together_run_what_one_hunt_runs(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import FinishedPlan
 from postcrash.harness.examination.result import Examination, Ruling
-from postcrash.harness.hunting import first_looks as module
 from postcrash.harness.hunting import hunt as hunts
-from postcrash.harness.hunting.first_looks import FIRST_LOOK
+from postcrash.harness.hunting.first_looks import FIRST_LOOK, FIRST_LOOKS
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.probes import Probe
 from postcrash.harness.hunting.run_hunt import run_hunt
@@ -226,7 +225,7 @@ def test_each_workload_gets_a_first_look_before_any_gets_a_second_one(tmp_path: 
 def test_the_same_is_found_without_first_looks(tmp_path: Path) -> None:
     twice = looked(tmp_path, pretence := Slow(renames_break))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "FIRST_LOOK", 20_000)
+        patch.setitem(FIRST_LOOKS, Probe.WALK, 20_000)
         once = looked(tmp_path, Slow(renames_break), "other")
     assert (twice.groups.keys(), twice.run, twice.tested) == (once.groups.keys(), once.run, once.tested)
     assert twice.cut_short == once.cut_short > 0
@@ -247,10 +246,10 @@ def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_aga
     assert pretence.looks[-1] is None
     assert (short.verdict, short.not_run) == (Verdict.UNDECIDED, 0)
     assert {each.words for each in short.open_questions()} == {NO_TIME_FOR_MORE_LOOKS}
-    assert short.has_more_to_do and short.glanced == sum(short.undecided.values())
+    assert short.has_more_to_do and short.first_looks == sum(short.undecided.values())
     whole = looked(tmp_path, rest := Slow(clean))
     assert (whole.verdict, set(rest.looks), whole.run) == (Verdict.HOLDS, {None}, short.run)
-    assert (short.glanced, whole.has_more_to_do) == (len(rest.ran), False)
+    assert (short.first_looks, whole.has_more_to_do) == (len(rest.ran), False)
 
 
 def test_violated_workloads_that_are_explored_to_their_end_do_not_keep_the_others_waiting(tmp_path: Path) -> None:
@@ -270,7 +269,7 @@ def test_violated_workloads_that_are_explored_to_their_end_do_not_keep_the_other
     assert {each.words for each in short.open_questions()} == {NO_TIME_FOR_MORE_LOOKS}
     whole = looked(tmp_path, rest := Slow(renames_break), enough=None)
     assert (whole.groups, whole.run, whole.has_more_to_do) == (once.groups, once.run, False)
-    assert (set(rest.looks), len(rest.ran)) == ({None}, short.glanced)
+    assert (set(rest.looks), len(rest.ran)) == ({None}, short.first_looks)
     assert looked(tmp_path, again := Slow(renames_break), enough=None) == whole
     assert again.ran == []
 
@@ -309,7 +308,7 @@ def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -
     class Varying(Slow):
         def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
             for done in super().__call__(*asked, **more):
-                if isinstance(done.result, Examination) and done.plan.glance == FIRST_LOOK:
+                if isinstance(done.result, Examination) and done.plan.first_look == FIRST_LOOK:
                     done.result.varying.append("two recoveries of one crash state differ")
                 yield done
 

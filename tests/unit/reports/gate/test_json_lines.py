@@ -35,7 +35,7 @@ def test_the_schema_refuses_what_no_line_has(green: GateRun, change: dict[str, A
 
 def test_the_first_line_has_the_verdict_and_the_counts(mixed: GateRun) -> None:
     head = read(mixed)[0]
-    assert (head["type"], head["verdict"], head["format"]) == ("run", "violated", "postcrash gate 3")
+    assert (head["type"], head["verdict"], head["format"]) == ("run", "violated", "postcrash gate 4")
     assert head["counts"] == {
         "new": 2,
         "upstream": 0,

@@ -51,7 +51,7 @@ def cells(crash: Any, make_cell: Callable[..., Cell]) -> list[Cell]:
         make_cell("ext4-original", "P2", Verdict.VIOLATED, witness="f-ffffffffffffffff", reason="a is short"),
         make_cell("xfs", "P1", Verdict.UNDECIDED, reason="not enough"),
         make_cell("xfs", "P2", Verdict.UNDECIDED, workloads=0, reason="no such operation"),
-        make_cell("xfs", "P5", said=Statements(None, None)),
+        make_cell("xfs", "P5", statements=Statements(None, None)),
     ]
 
 

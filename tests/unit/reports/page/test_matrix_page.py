@@ -30,8 +30,8 @@ def test_each_verdict_has_its_standing(make_cell: MakeCell, make_matrix: MakeMat
     silent, denied = Statements(None, None), Statements(None, Clause("no", "It is not so.", "fs(8)"))
     cells = [
         make_cell("xfs", "P1", HOLDS),
-        make_cell("xfs", "P2", HOLDS, said=silent),
-        make_cell("xfs", "P3", VIOLATED, said=denied),
+        make_cell("xfs", "P2", HOLDS, statements=silent),
+        make_cell("xfs", "P3", VIOLATED, statements=denied),
         make_cell("xfs", "P4", VIOLATED),
         make_cell("xfs", "P5", UNDECIDED, reason="too many"),
         make_cell("xfs", "mounts", UNDECIDED, workloads=0, reason="it has no links"),

@@ -113,7 +113,7 @@ def test_a_premise_that_was_never_seen_is_said_of_what_holds_only(make_cell: Mak
     unpromised = Statements(None, None)
     assert note(make_cell(verdict=UNDECIDED, relevant=0)) == ""
     assert note(make_cell(verdict=HOLDS, relevant=0, reason="why")) == "why: its premise was never seen"
-    assert note(make_cell(verdict=VIOLATED, relevant=0, reason="why", said=unpromised)) == "why"
+    assert note(make_cell(verdict=VIOLATED, relevant=0, reason="why", statements=unpromised)) == "why"
 
 
 def test_differences_from_the_published_table_are_told_in_order(make_cell: MakeCell) -> None:

@@ -46,7 +46,7 @@ def test_cells_have_a_verdict_for_each_kernel(matrix: Matrix) -> None:
 
 def test_what_nobody_promised_is_marked_once_for_all_kernels(make_cell: MakeCell) -> None:
     said = Statements(None, None)
-    old, new = make_cell("xfs", "P4", said=said), make_cell("xfs", "P4", VIOLATED, said=said)
+    old, new = make_cell("xfs", "P4", statements=said), make_cell("xfs", "P4", VIOLATED, statements=said)
     columns = (Column("6.1", (old,), 1, 1, 1), Column("6.12", (new,), 1, 1, 1))
     matrix = Matrix(columns, "cache", "", datetime.date.today())
     assert [place.mark for _, places in matrix.rows for place in places] == ["✓✗°*"]

@@ -104,9 +104,9 @@ def test_the_terminal_table(cells: list[Cell]) -> None:
 def test_what_nobody_promised_is_marked(make_cell: MakeCell) -> None:
     silent, denied = Statements(None, None), Statements(None, Clause("no", "It is not so.", "fs(8)"))
     cells = [
-        make_cell("btrfs", "P1", HOLDS, said=silent),
-        make_cell("btrfs", "P3", VIOLATED, said=denied),
-        make_cell("btrfs", "P4", UNDECIDED, said=silent),
+        make_cell("btrfs", "P1", HOLDS, statements=silent),
+        make_cell("btrfs", "P3", VIOLATED, statements=denied),
+        make_cell("btrfs", "P4", UNDECIDED, statements=silent),
         make_cell("btrfs", "P5", VIOLATED),
     ]
     assert [mark(cell) for cell in cells] == ["✓°†", "✗°", "?", "✗†"]

@@ -121,7 +121,7 @@ def test_shards_on_another_build_of_the_kernel_are_not_merged(tmp_path: Path) ->
 def test_a_result_of_an_older_postcrash_is_refused(tmp_path: Path) -> None:
     """It does not say what must hold, whether it was interrupted, and what it rests on."""
     old = Path(written(tmp_path, "1", "1/1"))
-    old.write_text(old.read_text().replace("postcrash gate 3", "postcrash gate 1"))
+    old.write_text(old.read_text().replace("postcrash gate 4", "postcrash gate 1"))
     error = invoke("merge", str(old)).exception
     assert isinstance(error, UsageError)
     assert str(error).startswith(f"{old}: format: ")

@@ -46,7 +46,13 @@ class Made:
     folder: Path
 
     def metadata(self, **changed: Any) -> Json:
-        known = {"base": image_id(BASE), "recorder": "crash-disk", "asked": "auto", "held": None, "device": "a disk"}
+        known = {
+            "base": image_id(BASE),
+            "recorder": "crash-disk",
+            "requested": "auto",
+            "held": None,
+            "device": "a disk",
+        }
         return known | about_target(ORIGINAL) | changed
 
     def parts(self, metadata: Json | None = None, on: Target = ORIGINAL, **changed: Any) -> BundleParts:

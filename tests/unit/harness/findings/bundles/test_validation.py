@@ -109,7 +109,7 @@ def test_the_id_is_that_of_what_the_finding_says(made: Made, name: str) -> None:
         ({"base": "../../x"}, "its recorded base is '../../x'"),
         ({"base": None}, "base: Input should be a valid string, found None"),
         ({"recorder": "../x"}, "there is no recorder '../x'"),
-        ({"asked": "evil"}, "there is no recorder 'evil'"),
+        ({"requested": "evil"}, "there is no recorder 'evil'"),
         ({"held": "1"}, "held: Input should be a valid integer, found '1'"),
         ({"held": -1}, "held: "),
         ({"held": True}, "held: "),

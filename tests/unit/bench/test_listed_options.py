@@ -1,6 +1,6 @@
 """The list of mount options and features: each row is a target."""
 
-from postcrash.targets.options import listed_options
+from listed_options import listed_options
 
 
 def test_each_option_is_listed_once() -> None:
