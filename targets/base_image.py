@@ -6,9 +6,11 @@ writing it shows `stale…` words instead of zeros, which would look correct.
 
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +19,7 @@ from postcrash.model.pattern import stale
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets.programs import Ask, always_find_out, file_digest, found_program
 from postcrash.targets.recipe import NoProgramError, Recipe, recipe_of
-from postcrash.targets.target import Target
+from postcrash.targets.target import Target, on_disks
 
 _MKFS_TIMEOUT_S = 120
 _CHUNK_BLOCKS = 4096
@@ -121,19 +123,34 @@ def _run(command: list[str], environment: Mapping[str, str] | None = None) -> su
 
 
 def _make(target: Target, recipe: Recipe, folder: Path) -> BaseImage:
-    handle, name = tempfile.mkstemp(prefix=".base-", dir=folder)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as image:
-            _fill_with_garbage(image.write, (target.garbage_mib or target.size_mib) * (1 << 20) // BLOCK_BYTES)
-            image.truncate(target.size_mib << 20)
+    with ExitStack() as files:
+        images = [files.enter_context(_image_of_garbage(folder, mib, target.garbage_mib)) for mib in target.disks_mib]
+        further = [str(image) for image in images[1:]]
         for command in recipe.commands:
-            result = _run([*command, str(temporary)], recipe.environment)
+            result = _run([*(on_disks(word, further) for word in command), str(images[0])], recipe.environment)
             if result.returncode != 0:
                 raise BaseImageError(f"{' '.join(command)} failed: {_why(result)}")
-        return keep_image(temporary, folder, _stem(target, recipe))
+        for image in images[1:]:
+            _append(image, images[0])
+        return keep_image(images[0], folder, _stem(target, recipe))
+
+
+@contextmanager
+def _image_of_garbage(folder: Path, mib: int, garbage_mib: int | None) -> Iterator[Path]:
+    """A file that begins with so many MiB of garbage (None: all). It is removed if it is still there at the end."""
+    handle, name = tempfile.mkstemp(prefix=".base-", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as image:
+            _fill_with_garbage(image.write, min(garbage_mib or mib, mib) * (1 << 20) // BLOCK_BYTES)
+            image.truncate(mib << 20)
+        yield Path(name)
     finally:
-        temporary.unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
+
+
+def _append(image: Path, whole: Path) -> None:
+    with image.open("rb") as source, whole.open("ab") as place:
+        shutil.copyfileobj(source, place, len(_ZEROS))
 
 
 def _why(failed: subprocess.CompletedProcess[str]) -> str:

@@ -52,9 +52,9 @@ def target_of(fields: object, place: str) -> Target:
         target = _schema.validate_python(fields)
     except pydantic.ValidationError as error:
         raise TargetFileError(f"{place}: {first_objection(error)}") from None
-    if target.size_mib > SIZE_MIB_MAX:
+    if max(target.disks_mib) > SIZE_MIB_MAX:
         limit = f"a guest's disk has at most {SIZE_MIB_MAX} MiB"
-        raise TargetFileError(f"{place}: size_mib: {limit}, found {target.size_mib}")
+        raise TargetFileError(f"{place}: size_mib: {limit}, found {max(target.disks_mib)}")
     return target
 
 

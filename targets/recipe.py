@@ -82,7 +82,7 @@ def recipe_of(target: Target, ask: Ask = always_find_out) -> Recipe:
     files = [*programs, *(file for each in reads for file in each or () if file.is_file()), *sorted(named)]
     content = [(str(file), content_digest_by(file.absolute(), ask)) for file in files]
     garbage = hashlib.sha256(stale(1, BLOCK_BYTES)).hexdigest()
-    decides = (commands, sorted(environment.items()), content, target.size_mib, target.garbage_mib, garbage)
+    decides = (commands, sorted(environment.items()), content, target.disks_mib, target.garbage_mib, garbage)
     return Recipe(commands, environment, hashlib.sha256(json.dumps(decides).encode(errors="replace")).hexdigest())
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, field, replace
 from typing import Annotated, Literal
 
@@ -15,8 +16,23 @@ from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule, TomlText, TomlWords
 
 Command = Annotated[TomlWords, Field(min_length=1)]
+DEVICES = ("/dev/vda", *(f"/dev/vd{letter}" for letter in "cdefghi"))
+"""The test disks in the guest. /dev/vdb is the mailbox."""
+SECTORS_PER_MIB = 2048
 _INODES = "-N"
 """mke2fs: the number of inodes follows."""
+
+
+def on_disks(text: str, further: Sequence[str]) -> str:
+    """`text` with the names of the disks after the first in place of {1}, {2} and so on."""
+    for number, name in enumerate(further, 1):
+        text = text.replace(f"{{{number}}}", name)
+    return text
+
+
+def in_guest(*command: str) -> tuple[str, ...]:
+    """The command with the devices of the guest."""
+    return tuple(on_disks(word, DEVICES[1:]) for word in command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -28,8 +44,10 @@ class Target:
     does nothing. `needs_repair` means that the kernel mounts nothing that was not repaired, so there is no recovery
     without a repair. `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `files`
     are files and folders of this machine that these programs read, by their absolute paths. `size_mib` is the size of
-    the image. Its first `garbage_mib` (by default all of it) hold garbage, and the rest holds zeros. `aged_mib` is the
-    total size of the files that age it, once a guest can (harness/guests/aged.py). `package` is Debian's package of the
+    the image, or of the first disk if there are several. `further_disks_mib` are the sizes of the others: {1}, {2} and
+    so on in `mkfs`, `options`, `fsck` and `repair` stand for their images, or for their devices in the guest. The first
+    `garbage_mib` of each image (by default all of it) hold garbage, and the rest holds zeros. `aged_mib` is the total
+    size of the files that age it, once a guest can (harness/guests/aged.py). `package` is Debian's package of the
     programs, and `source` says where the choice comes from. `checks_data` means that the file system verifies file data
     when it is read, so that contents cannot be looked up without it. `recover_options` are added when a crash state is
     mounted. They may change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount
@@ -52,6 +70,7 @@ class Target:
     repair: TomlWords = ()
     needs_repair: Annotated[bool, Field(strict=True)] = False
     size_mib: Annotated[int, Field(ge=1, strict=True)]
+    further_disks_mib: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(max_length=7)] = ()
     garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     package: TomlText = ""
     aged_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
@@ -90,9 +109,18 @@ class Target:
         return replace(self, mkfs=tuple(words))
 
     @property
+    def disks_mib(self) -> tuple[int, ...]:
+        """The sizes of all disks."""
+        return (self.size_mib, *self.further_disks_mib)
+
+    @property
     def mount(self) -> Mount:
         """How it is mounted for a workload."""
-        return Mount(self.fstype, self.options, self.helper, self.supervisor)
+        return self._mounted(self.options, self.supervisor)
+
+    def _mounted(self, options: str, supervisor: str = "") -> Mount:
+        sectors = tuple(mib * SECTORS_PER_MIB for mib in self.disks_mib) if self.further_disks_mib else ()
+        return Mount(self.fstype, on_disks(options, DEVICES[1:]), self.helper, supervisor, sectors)
 
     def recovery(
         self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"
@@ -100,12 +128,12 @@ class Target:
         """A kind of recovery. Without `repair` the state is only mounted, unless nothing mounts without a repair."""
         options = ",".join(filter(None, (self.options, self.recover_options)))
         return RecoveryKind(
-            mount=Mount(self.fstype, options, self.helper),
+            mount=self._mounted(options),
             walk=walk,
             map=not self.checks_data,
             use_after=use,
-            fsck=(*self.fsck, device) if fsck and self.fsck else (),
-            repair=(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
+            fsck=in_guest(*self.fsck, device) if fsck and self.fsck else (),
+            repair=in_guest(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
             aged=None if self.aged_mib is None else AgedFiles.of(self.aged_mib),
         )
 

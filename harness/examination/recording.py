@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from postcrash._core import Recording, write_recording
-from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError
+from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError, UsageError
 from postcrash.harness.files.places import quick_folder
 from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
@@ -145,11 +145,18 @@ def record(
     If `recorder` is `auto`, the recording's metadata name the recorder that was chosen on this machine.
     """
     if recorder == AUTO:
-        chosen = next(known for known in _BEST_FIRST if known.can_record(machine))
+        chosen = next(known for known in _BEST_FIRST if known.can_record(machine) and _has_disks_of(known, mount))
     else:
         chosen = recorder_named(recorder)
+        if not _has_disks_of(chosen, mount):
+            raise UsageError(f"{chosen.name} records one disk, and this target has {len(mount.disks)}")
     metadata = {**metadata, "recorder": chosen.name, "requested": recorder, "device": chosen.device, "held": held}
     return chosen.record(machine, Job(base, mount, workload, order_of(workload, held)), out, metadata)
+
+
+def _has_disks_of(recorder: Recorder, mount: Mount) -> bool:
+    """Whether the recorder can record the disks. dm-log-writes logs one."""
+    return recorder.name == CRASH_DISK or not mount.disks
 
 
 def order_of(workload: Workload, held: int | None) -> int | None:

@@ -241,7 +241,7 @@ class Session:
 
     def _fresh(self, target: Target) -> BaseImage:
         """The target's image as mkfs makes it. If nobody knows what decides its content, each session makes it anew."""
-        made_by = (target.fstype, target.mkfs, target.after_mkfs, target.size_mib, target.garbage_mib)
+        made_by = (target.fstype, target.mkfs, target.after_mkfs, target.disks_mib, target.garbage_mib)
         if made_by not in self._images:
             folder = cache_folder() / "bases"
             if not _origin(target):

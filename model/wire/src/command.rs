@@ -16,6 +16,9 @@ pub struct Mount {
     /// Program and arguments that mount a FUSE file system. Device, mount point and `-o` with the options are appended.
     #[serde(default)]
     pub helper: Vec<String>,
+    /// Sectors of each test disk, if there are several. The first is /dev/vda, the others are /dev/vdc and so on.
+    #[serde(default)]
+    pub disks: Vec<u64>,
 }
 
 /// The words of the `.ops` language (model/operation.py). Every `match` on them names each, so that none is forgotten.

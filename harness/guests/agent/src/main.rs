@@ -38,6 +38,7 @@ mod usage;
 mod walk;
 
 use std::io;
+use std::path::Path;
 
 use guest_output::GuestOutput;
 use kernel_log::KernelLog;
@@ -51,7 +52,7 @@ const HOST: &str = "/tmp/host";
 /// The disk under test.
 const TEST_DISK: &str = "/dev/vda";
 const MAILBOX: &str = "/dev/vdb";
-/// The disk where dm-log-writes logs. Only guests that record with dm-log-writes have it.
+/// The disk where dm-log-writes logs. Only guests that record a single disk with dm-log-writes have it here.
 const LOG_DISK: &str = "/dev/vdc";
 /// The disk whose writes QEMU logs. Only guests that record with QEMU too have it.
 const QEMU_DISK: &str = "/dev/vdd";
@@ -86,10 +87,14 @@ fn run_no_helper() {
     let _ = std::fs::write("/proc/sys/kernel/hotplug", "\n");
 }
 
-/// Have the kernel join no requests to the test disk, so that a guest that waits for one need not wait for another that
+/// Have the kernel join no requests to the test disks, so that a guest that waits for one need not wait for another that
 /// is read ahead. A kernel without sysfs joins them. This costs recoveries, and makes no result wrong.
 fn keep_requests_apart() {
-    let _ = mount::write_to_sys("block/vda/queue/nomerges", "2");
+    for disk in ('a'..='z').map(|letter| format!("vd{letter}")) {
+        if disk != "vdb" && Path::new("/dev").join(&disk).exists() {
+            let _ = mount::write_to_sys(&format!("block/{disk}/queue/nomerges"), "2");
+        }
+    }
 }
 
 fn serve() -> io::Result<()> {

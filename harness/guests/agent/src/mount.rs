@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use postcrash_wire::Mount;
 
+use crate::btrfs;
 use crate::helper;
 use crate::modules;
 use crate::sys::{check, cstr, errno};
@@ -121,6 +122,14 @@ pub fn wait_until_free(device: &str) -> io::Result<()> {
         }
     }
     Err(io::Error::other("the file system is still mounted somewhere, although its programs have ended"))
+}
+
+/// Have the kernel forget what it knows of disks that are mounted together. The next mount finds others in their place.
+pub fn forget(mount: &Mount) -> io::Result<()> {
+    if mount.disks.is_empty() || mount.fstype != "btrfs" {
+        return Ok(());
+    }
+    btrfs::forget_devices()
 }
 
 /// A signal ended the process that served the mount, when the target was unmounted.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fsck::{fsck, FsckResult};
 use crate::kernel_log::KernelLog;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount};
+use crate::mount::{forget, mount, unmount};
 use crate::sys::errno;
 use crate::usage::{use_after_recovery, Usage};
 use crate::walk::{walk, Entry};
@@ -84,5 +84,5 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     if is_mounted && !check_after {
         unmount()?;
     }
-    Ok(())
+    forget(&recover.mount)
 }

@@ -14,7 +14,7 @@ use crate::kernel_log::KernelLog;
 use crate::left_out;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount, wait_until_free};
+use crate::mount::{forget, mount, unmount, wait_until_free};
 use crate::operations::perform;
 use crate::program::{self, ProgramEvent, StoppedProcesses, Transcript};
 use crate::steady::Steady;
@@ -136,6 +136,7 @@ fn on_mount(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()
     // Everything is recorded by now.
     unmount()?;
     wait_until_free(device)?;
+    forget(&run.mount)?;
     done
 }
 

@@ -4,11 +4,6 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::error::GuestError;
-
-/// Names of the guest's first disks, which are also names of sockets in its work folder. Only a guest with a log disk has
-/// the last one. Behind them come the test disks after the first.
-const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
 /// A kernel that dies ends its process, whether by panic or by oops. The console gets only the last messages and the
 /// answers to SysRq keys. Debian's kernels allow only some of these keys by default.
 pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 log_buf_len=128K panic=-1 oops=panic sysrq_always_enabled";
@@ -63,7 +58,7 @@ pub struct GuestConfig {
     /// Capacity of the test disk. Base images may be smaller.
     pub disk_sectors: u64,
     /// Capacities of the test disks after the first, if there are several. A base image has them one after the other.
-    #[serde(default)]
+    #[serde(skip)]
     pub further_disks: Vec<u64>,
     /// CPU to which the guest and its disk are pinned.
     pub cpu: usize,
@@ -108,21 +103,21 @@ impl GuestConfig {
 
     /// Paths of the sockets of the guest's disks, in the order of the disks in the guest.
     pub fn sockets(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        let count = if self.log_disk.is_some() { SOCKETS.len() } else { SOCKETS.len() - 1 };
-        let first = SOCKETS[..count].iter().map(|&name| name.to_owned());
+        let first = ["disk", "mailbox"].into_iter().map(str::to_owned);
         let further = (1..=self.further_disks.len()).map(|number| format!("disk-{number}"));
-        first.chain(further).map(|name| self.work.join(name))
+        let last = self.log_disk.iter().map(|_| "log-disk".to_owned());
+        first.chain(further).chain(last).map(|name| self.work.join(name))
     }
 
-    /// Sectors of each disk of an image that has `sectors`. The image of a single disk may be smaller than the disk.
-    pub fn disks_of(&self, sectors: u64) -> Result<Vec<u64>, GuestError> {
-        if self.further_disks.is_empty() {
-            return Ok(vec![sectors]);
+    /// The same guest with test disks of these sizes. A single disk keeps its capacity, and its image may be smaller.
+    pub fn with_disks(&self, sizes: &[u64]) -> GuestConfig {
+        let mut config = self.clone();
+        config.further_disks = Vec::new();
+        if let [first, further @ ..] = sizes {
+            if !further.is_empty() {
+                (config.disk_sectors, config.further_disks) = (*first, further.to_vec());
+            }
         }
-        let disks = [&[self.disk_sectors], &self.further_disks[..]].concat();
-        match disks.iter().sum::<u64>() {
-            all if all == sectors => Ok(disks),
-            all => Err(GuestError::Input(format!("the image has {sectors} sectors, and the disks have {all}"))),
-        }
+        config
     }
 }

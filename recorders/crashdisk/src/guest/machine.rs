@@ -13,6 +13,8 @@ use crate::guest::config::{Engine, GuestConfig};
 use crate::guest::Guest;
 
 pub struct Machine {
+    /// How a guest with a single test disk is started.
+    single: GuestConfig,
     config: GuestConfig,
     guest: Guest,
     generation: u32,
@@ -34,7 +36,8 @@ impl Machine {
             other => other?,
         };
         let is_unconfined = config.sees_host;
-        Ok(Machine { config, guest, is_unconfined, generation: 0, recoveries: Recoveries::default() })
+        let single = config.clone();
+        Ok(Machine { single, config, guest, is_unconfined, generation: 0, recoveries: Recoveries::default() })
     }
 
     /// Why the guest has rights that it does not need, if it should be confined and is not.
@@ -62,9 +65,15 @@ impl Machine {
         self.guest()
     }
 
-    /// Sectors of each disk of an image that has `sectors`.
-    pub fn disks_of(&self, sectors: u64) -> Result<Vec<u64>, GuestError> {
-        self.config.disks_of(sectors)
+    /// From now on guests have test disks of these sizes. The guest is ended if it has others.
+    pub fn have_disks(&mut self, sizes: &[u64]) {
+        let config = GuestConfig { sees_host: self.config.sees_host, ..self.single.with_disks(sizes) };
+        let is_same =
+            config.disk_sectors == self.config.disk_sectors && config.further_disks == self.config.further_disks;
+        if !is_same {
+            self.config = config;
+            self.guest.end();
+        }
     }
 
     /// End the guest. The next command gets a new one.

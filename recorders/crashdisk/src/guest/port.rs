@@ -96,8 +96,8 @@ fn devices(config: &GuestConfig) -> Vec<(Device, u64)> {
     };
     let mut devices = vec![disk((0, &config.disk_sectors))];
     devices.push((Device::Mailbox, frame::MAILBOX_BYTES / SECTOR_BYTES as u64));
-    devices.extend(config.log_disk.as_ref().map(|_| (Device::Log, log_disk::SECTORS)));
     devices.extend((1..).zip(&config.further_disks).map(disk));
+    devices.extend(config.log_disk.as_ref().map(|_| (Device::Log, log_disk::SECTORS)));
     devices
 }
 

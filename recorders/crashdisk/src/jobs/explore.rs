@@ -40,6 +40,7 @@ type RecoveryResult = Result<Vec<u8>, Casualty>;
 /// Explore the whole recording.
 pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let source = Source::open(&job.recording, &job.base, &job.model)?;
+    machine.have_disks(&source.recording.disks().sizes());
     let mut trust = Trust::new(&source, &job.recover);
     trust.establish(machine)?;
     machine.recoveries.begin();
@@ -63,6 +64,7 @@ pub fn execute(
     choices: Vec<Choice>,
     recover: &Recover,
 ) -> Result<(), GuestError> {
+    machine.have_disks(&source.recording.disks().sizes());
     let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
     let interval = std::iter::from_fn(|| cursor.next_interval()).find(|interval| interval.index == index);
     let interval = interval.ok_or_else(|| GuestError::Input(format!("the recording has no crash interval {index}")))?;

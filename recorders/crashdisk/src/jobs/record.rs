@@ -1,10 +1,10 @@
 //! Recording: one run of a workload on a base image.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use postcrash_core::ground::{Base, Ground};
 use postcrash_core::recording::RecordingWriter;
-use postcrash_wire::{Command, Run};
+use postcrash_wire::{Command, Mount, Run};
 use serde_json::Value;
 
 use crate::control::{HarnessEvent, Work};
@@ -32,10 +32,11 @@ pub struct Job {
 pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     job.run.blktrace = job.blktrace.is_some();
     job.run.held = job.held.is_some();
+    let disks = disks_of(&job.base, &job.run.mount)?;
+    machine.have_disks(&disks);
     let command = Command::Run(job.run);
     let attempt = |machine: &mut Machine| {
         let base = Base::open(&job.base)?;
-        let disks = machine.disks_of(base.sectors())?;
         let writer = RecordingWriter::create(&job.out, &disks, &job.metadata)?;
         run(machine.guest_for(&command)?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
     };
@@ -61,6 +62,18 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     }
     .emit();
     Ok(())
+}
+
+/// Sectors of each disk of the image `base`, which is mounted like this.
+pub fn disks_of(base: &Path, mount: &Mount) -> Result<Vec<u64>, GuestError> {
+    let sectors = Base::open(base)?.sectors();
+    if mount.disks.is_empty() {
+        return Ok(vec![sectors]);
+    }
+    match mount.disks.iter().fold(0, |sum: u64, disk| sum.saturating_add(*disk)) {
+        all if all == sectors => Ok(mount.disks.clone()),
+        all => Err(GuestError::Input(format!("the image has {sectors} sectors, and its disks have {all}"))),
+    }
 }
 
 /// Have the guest run `command` on `disk` and finish the recording, even if the guest is lost.

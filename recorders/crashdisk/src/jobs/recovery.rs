@@ -45,10 +45,11 @@ pub fn record(
     marks: Marks,
     metadata: &str,
 ) -> Result<(), GuestError> {
+    let disks = record::disks_of(base, &recover.mount)?;
+    machine.have_disks(&disks);
     let base = Base::open(base)?;
     let command = Command::Recover(recover);
     let (_, summary) = machine.twice(|machine| {
-        let disks = machine.disks_of(base.sectors())?;
         let mut log = OpenRecording::new(marked(out, &disks, metadata, marks)?, base.sectors());
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
