@@ -74,6 +74,16 @@ ALLOWED = (
         "Linux 7.2, fs/fs_parser.c, __fs_parse; fs/btrfs/super.c, btrfs_check_options",
     ),
     AllowedLine(
+        re.compile(r"BTRFS warning \(device \S+\): devid [0-9]+ uuid [0-9a-f-]+ is missing$"),
+        "tells what `degraded` was given for; without this option the mount fails",
+        "Linux 6.1, fs/btrfs/volumes.c, btrfs_report_missing_device",
+    ),
+    AllowedLine(
+        re.compile(r"BTRFS (warning|alert)( \(device \S+\))?: btrfs RAID5/6 is EXPERIMENTAL and has known data-loss bugs$"),
+        "tells what the profile means",
+        "Linux 6.1, fs/btrfs/disk-io.c, open_ctree",
+    ),
+    AllowedLine(
         re.compile(r"F2FS-fs( \(\S+\))?: heap/no_heap options were deprecated$"),
         "tells that the mount option has no effect",
         "Linux 7.2, fs/f2fs/super.c, f2fs_parse_param",

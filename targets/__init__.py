@@ -12,6 +12,7 @@ from postcrash.targets.base_image import (
     mkfs_version,
 )
 from postcrash.targets.catalogue import (
+    STACKS,
     TABLE_TARGETS,
     TARGETS,
     VARIANTS,
@@ -30,6 +31,7 @@ from postcrash.targets.target import Target
 
 __all__ = [
     "ROUNDS",
+    "STACKS",
     "TABLE_TARGETS",
     "TARGETS",
     "VARIANTS",

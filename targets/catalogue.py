@@ -3,7 +3,7 @@
 A file sets fields of `Target`. With `like = "NAME"` it takes the other fields from a target of the catalogue.
 
 Targets in its folder `variants` differ from one of these in one option or feature. They are chosen by their names, and
-stand in no table unless it asks for them.
+stand in no table unless it asks for them. Those in the folder `stacks` have several disks.
 
 Images are small, so that a recovery has little to read. They are made without discard, so that free space keeps its
 garbage. UUIDs and hash seeds are fixed, so that the same mkfs makes the same image. ext4 would read inode tables ahead
@@ -52,6 +52,8 @@ def target_of(fields: object, place: str) -> Target:
         target = _schema.validate_python(fields)
     except pydantic.ValidationError as error:
         raise TargetFileError(f"{place}: {first_objection(error)}") from None
+    if target.lost_disk is not None and target.lost_disk >= len(target.disks_mib):
+        raise TargetFileError(f"{place}: lost_disk: there are {len(target.disks_mib)} disks, found {target.lost_disk}")
     if max(target.disks_mib) > SIZE_MIB_MAX:
         limit = f"a guest's disk has at most {SIZE_MIB_MAX} MiB"
         raise TargetFileError(f"{place}: size_mib: {limit}, found {max(target.disks_mib)}")
@@ -104,11 +106,13 @@ TARGETS = _catalogue()
 TABLE_TARGETS = TARGETS[: len(_TABLE)]
 VARIANTS = tuple(load_target(path) for path in sorted((_FOLDER / "variants").glob("*.toml")))
 """Targets with another option or feature, by name."""
+STACKS = tuple(load_target(path) for path in sorted((_FOLDER / "stacks").glob("*.toml")))
+"""Targets on several disks, by name."""
 
 
 def target_named(name: str) -> Target:
     """The target called `name`. UnknownTargetError names the nearest ones."""
-    known = {target.name: target for target in (*TARGETS, *VARIANTS)}
+    known = {target.name: target for target in (*TARGETS, *VARIANTS, *STACKS)}
     if name not in known:
         raise UnknownTargetError(unknown_name("target", name, known))
     return known[name]

@@ -26,6 +26,7 @@ class RecoveryKind:
     bytes: bool = False
     repair: tuple[str, ...] = ()
     aged: AgedFiles | None = None
+    lost_disk: int | None = None
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> Self:
@@ -38,7 +39,8 @@ class RecoveryKind:
         wire = {"mount": self.mount.to_wire(), "walk": self.walk, "map": self.map, "use_after": self.use_after}
         as_bytes = {"bytes": True} if self.bytes else {}
         aged = {"aged": asdict(self.aged)} if self.aged else {}
-        return {**wire, **as_bytes, "fsck": list(self.fsck), **repair, **aged}
+        lost = {} if self.lost_disk is None else {"lost_disk": self.lost_disk}
+        return {**wire, **as_bytes, "fsck": list(self.fsck), **repair, **aged, **lost}
 
     @property
     def is_repaired(self) -> bool:

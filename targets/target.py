@@ -45,16 +45,18 @@ class Target:
     without a repair. `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `files`
     are files and folders of this machine that these programs read, by their absolute paths. `size_mib` is the size of
     the image, or of the first disk if there are several. `further_disks_mib` are the sizes of the others: {1}, {2} and
-    so on in `mkfs`, `options`, `fsck` and `repair` stand for their images, or for their devices in the guest. The first
-    `garbage_mib` of each image (by default all of it) hold garbage, and the rest holds zeros. `aged_mib` is the total
-    size of the files that age it, once a guest can (harness/guests/aged.py). `package` is Debian's package of the
-    programs, and `source` says where the choice comes from. `checks_data` means that the file system verifies file data
+    so on in `mkfs`, `options`, `fsck` and `repair` stand for their images, or for their devices in the guest. The disk
+    with the number `lost_disk` is lost with each crash: a blank one is in its place, and options that name the disk are
+    left out. The first `garbage_mib` of each image (by default all of it) hold garbage, and the rest holds zeros.
+    `aged_mib` is the total size of the files that age it, once a guest can (harness/guests/aged.py). `package` is
+    Debian's package of the programs, and `source` says where the choice comes from. `checks_data` means that the file
+    system verifies file data
     when it is read, so that contents cannot be looked up without it. `recover_options` are added when a crash state is
-    mounted. They may change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount
-    asks for by name, besides the file system's own. `supervisor` is the program under which workloads run
-    (docs/xsync.md). `after_mkfs` is run on the image once it is made, and its path is appended. `configuration` are
-    options of the kernel without which nothing mounts the target. `rules` are what the file system's own documentation
-    promises or gives up, by the names of the rules.
+    mounted. They may change how much is read ahead, never what recovery does, but for a mount without the lost disk.
+    `modules` are kernel modules that a mount asks for by name, besides the file system's own. `supervisor` is the
+    program under which workloads run (docs/xsync.md). `after_mkfs` is run on the image once it is made, and its path is
+    appended. `configuration` are options of the kernel without which nothing mounts the target. `rules` are what the
+    file system's own documentation promises or gives up, by the names of the rules.
     `postcrash.properties.promises` has further rules for all targets.
     """
 
@@ -71,6 +73,7 @@ class Target:
     needs_repair: Annotated[bool, Field(strict=True)] = False
     size_mib: Annotated[int, Field(ge=1, strict=True)]
     further_disks_mib: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(max_length=7)] = ()
+    lost_disk: Annotated[int, Field(ge=0, strict=True)] | None = None
     garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     package: TomlText = ""
     aged_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
@@ -126,7 +129,9 @@ class Target:
         self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"
     ) -> RecoveryKind:
         """A kind of recovery. Without `repair` the state is only mounted, unless nothing mounts without a repair."""
-        options = ",".join(filter(None, (self.options, self.recover_options)))
+        lost = f"{{{self.lost_disk}}}"
+        words = [word for word in self.options.split(",") if lost not in word]
+        options = ",".join(filter(None, (*words, self.recover_options)))
         return RecoveryKind(
             mount=self._mounted(options),
             walk=walk,
@@ -135,6 +140,7 @@ class Target:
             fsck=in_guest(*self.fsck, device) if fsck and self.fsck else (),
             repair=in_guest(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
             aged=None if self.aged_mib is None else AgedFiles.of(self.aged_mib),
+            lost_disk=self.lost_disk,
         )
 
     def digest(self) -> str:

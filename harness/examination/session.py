@@ -40,6 +40,7 @@ from postcrash.store.kernel_build import KernelBuild
 from postcrash.store.records import Finding
 from postcrash.store.store import Store, StoreError
 from postcrash.targets import (
+    STACKS,
     TARGETS,
     VARIANTS,
     BaseImage,
@@ -56,7 +57,7 @@ from postcrash.targets import (
 )
 
 ALL = "all"
-_GROUPS = {ALL: TARGETS, "variants": VARIANTS}
+_GROUPS = {ALL: TARGETS, "variants": VARIANTS, "stacks": STACKS}
 """Names of groups of targets."""
 JUDGE_NAMES = (
     *(checker.name for checker in (*CHECKERS, *PRACTICE)),

@@ -179,6 +179,9 @@ pub struct Recover {
     /// The files that fill an aged base image. They are looked at, and not listed.
     #[serde(default)]
     pub aged: Option<AgedFiles>,
+    /// The number of a disk that is lost with the crash: a blank one is in its place.
+    #[serde(default)]
+    pub lost_disk: Option<u32>,
 }
 
 /// The files that fill an aged base image: `files` of them, which were numbered, without the first of each `removed_every`.

@@ -324,11 +324,12 @@ impl<'a> StateDisk<'a> {
     pub fn new(
         space: Space<'a>,
         explorer: &'a mut dyn Explorer,
+        overlay: Overlay,
         log: Option<OpenRecording>,
         footprint: Option<Footprint>,
     ) -> Self {
         let hold = holds_reads(space.interval);
-        StateDisk { space, explorer, overlay: Overlay::default(), hold, log, footprint, report: None }
+        StateDisk { space, explorer, overlay, hold, log, footprint, report: None }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Copy-on-write over a disk: what the guest itself has written. Dropping it takes no time.
 
+use std::ops::Range;
+
 use foldhash::HashMap;
 use postcrash_wire::units::{blocks_of, BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
@@ -13,9 +15,16 @@ struct Patch {
 #[derive(Default)]
 pub struct Overlay {
     blocks: HashMap<u64, Patch>,
+    /// Whole blocks that hide what is below with zeros: a disk that was lost and replaced by a blank one.
+    blank: Range<u64>,
 }
 
 impl Overlay {
+    /// Nothing was written yet. The sectors `blank` are zeros, whatever is below.
+    pub fn over_blank(blank: Range<u64>) -> Overlay {
+        Overlay { blank, ..Overlay::default() }
+    }
+
     /// Write whole sectors.
     pub fn write(&mut self, sector: u64, data: &[u8]) {
         for (i, chunk) in (0..).zip(data.chunks_exact(SECTOR_BYTES)) {
@@ -37,7 +46,8 @@ impl Overlay {
     /// The blocks for which `wanted` holds; it gets the block's number.
     pub fn part(&self, wanted: impl Fn(u64) -> bool) -> Overlay {
         let blocks = self.blocks.iter().filter(|(&block, _)| wanted(block));
-        Overlay { blocks: blocks.map(|(&block, patch)| (block, patch.clone())).collect() }
+        let blocks = blocks.map(|(&block, patch)| (block, patch.clone())).collect();
+        Overlay { blocks, blank: self.blank.clone() }
     }
 
     /// About how many bytes of memory it takes.
@@ -45,15 +55,16 @@ impl Overlay {
         self.blocks.len() * (BLOCK_BYTES + size_of::<(u64, Patch)>())
     }
 
-    /// Whether the guest has written this sector.
+    /// Whether this sector hides what is below: the guest has written it, or it is blank.
     pub fn has(&self, sector: u64) -> bool {
         let patch = self.blocks.get(&(sector / BLOCK_SECTORS));
-        patch.is_some_and(|patch| patch.written >> (sector % BLOCK_SECTORS) & 1 == 1)
+        self.blank.contains(&sector) || patch.is_some_and(|patch| patch.written >> (sector % BLOCK_SECTORS) & 1 == 1)
     }
 
-    /// Whether the guest has written none of these sectors, nor any in the rest of their blocks.
+    /// Whether none of these sectors hides what is below, nor any in the rest of their blocks.
     pub fn has_none(&self, sector: u64, sectors: u64) -> bool {
-        blocks_of(sector, sectors).all(|block| !self.blocks.contains_key(&block))
+        let is_blank = sector < self.blank.end && self.blank.start < sector.saturating_add(sectors);
+        !is_blank && blocks_of(sector, sectors).all(|block| !self.blocks.contains_key(&block))
     }
 
     /// Read whole sectors; `below` fills those that were not written here, one or more at a time.
@@ -68,6 +79,7 @@ impl Overlay {
                 Some(patch) if patch.written >> at & 1 == 1 => {
                     chunk.copy_from_slice(&patch.data[at * SECTOR_BYTES..][..SECTOR_BYTES]);
                 }
+                _ if self.blank.contains(&s) => chunk.fill(0),
                 _ => below(s, chunk),
             }
         }
@@ -91,6 +103,19 @@ mod tests {
             sector[0]
         };
         out.chunks_exact(SECTOR_BYTES).map(uniform).collect()
+    }
+
+    #[test]
+    fn a_blank_disk_hides_what_is_below_until_it_is_written() {
+        let mut overlay = Overlay::over_blank(8..24);
+        overlay.write(9, &[1; SECTOR_BYTES]);
+        assert_eq!(read(&overlay, 6, 4), [0xb6, 0xb7, 0, 1]);
+        assert_eq!(read(&overlay, 23, 2), [0, 0xb0]);
+        assert!(overlay.has(8) && overlay.has(23) && !overlay.has(7) && !overlay.has(24));
+        assert!(
+            overlay.has_none(0, 8) && overlay.has_none(24, 8) && !overlay.has_none(0, 9) && !overlay.has_none(16, 8)
+        );
+        assert!(overlay.part(|_| false).has(8));
     }
 
     #[test]

@@ -133,7 +133,8 @@ fn run_state(
         let disks = trust.source.recording.disks().sizes();
         let log = scratch.map(|scratch| recovery::begin(scratch, &disks, space)).transpose()?;
         let footprint = matches!(keep, Keep::Footprint).then(Footprint::default);
-        let mut disk = StateDisk::new(space, explorer, log, footprint);
+        let overlay = trust.source.overlay(trust.recover)?;
+        let mut disk = StateDisk::new(space, explorer, overlay, log, footprint);
         match machine.guest()?.run(&command, &mut disk) {
             Ok(bytes) => {
                 let report = disk.report.take().unwrap_or(bytes);

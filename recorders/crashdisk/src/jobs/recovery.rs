@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use postcrash_core::disks::Disks;
 use postcrash_core::ground::{Base, Ground};
 use postcrash_core::interval::Instant;
 use postcrash_core::recording::{Recording, RecordingError, RecordingWriter};
@@ -19,6 +20,7 @@ use crate::disk::{Marks, OpenRecording, RecordingDisk};
 use crate::error::GuestError;
 use crate::guest::machine::Machine;
 use crate::jobs::record;
+use crate::jobs::source::unwritten;
 
 /// Begin recording the recovery of a state in `space`, of `disks` of so many sectors, in the file `scratch`.
 pub fn begin(scratch: &Path, disks: &[u64], space: Space<'_>) -> Result<OpenRecording, GuestError> {
@@ -48,11 +50,14 @@ pub fn record(
     let disks = record::disks_of(base, &recover.mount)?;
     machine.have_disks(&disks);
     let base = Base::open(base)?;
-    let command = Command::Recover(recover);
+    let layout = Disks::new(&disks).map_err(GuestError::Input)?;
+    let command = Command::Recover(recover.clone());
     let (_, summary) = machine.twice(|machine| {
         let mut log = OpenRecording::new(marked(out, &disks, metadata, marks)?, base.sectors());
         log.marks = marks;
-        record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
+        let mut disk = RecordingDisk::of(&base, log, None);
+        disk.plain.overlay = unwritten(&layout, &recover)?;
+        record::run(machine.guest()?, &command, disk, Work::Recovery)
     })?;
     HarnessEvent::Recorded { requests: summary.requests, failed: None, transcripts: Value::Null, output: Value::Null }
         .emit();

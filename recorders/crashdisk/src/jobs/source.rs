@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use postcrash_core::device::{self, DeviceModel};
+use postcrash_core::disks::Disks;
 use postcrash_core::ground::{Base, Ground};
 use postcrash_core::mapped::release_pages;
 use postcrash_core::recording::Recording;
+use postcrash_wire::Recover;
 
+use crate::disk::overlay::Overlay;
 use crate::error::GuestError;
 
 pub struct Source {
@@ -29,8 +32,22 @@ impl Source {
         Ok(Source { recording, base, model })
     }
 
+    /// What a guest has written that is about to recover a crash state: see [`unwritten`].
+    pub fn overlay(&self, recover: &Recover) -> Result<Overlay, GuestError> {
+        unwritten(self.recording.disks(), recover)
+    }
+
     /// Give back the pages that guests have read if there are many.
     pub fn release_pages(&self) {
         release_pages(&[self.recording.mapped(), self.base.mapped()]);
+    }
+}
+
+/// Nothing is written yet. If a disk was lost, a blank one is in its place.
+pub fn unwritten(disks: &Disks, recover: &Recover) -> Result<Overlay, GuestError> {
+    match recover.lost_disk.map(|lost| lost as usize) {
+        None => Ok(Overlay::default()),
+        Some(lost) if lost < disks.len() => Ok(Overlay::over_blank(disks.range(lost))),
+        Some(lost) => Err(GuestError::Input(format!("disk {lost} cannot be lost: there are {}", disks.len()))),
     }
 }

@@ -8,7 +8,6 @@ use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 
 use crate::control::{HarnessEvent, Work};
-use crate::disk::overlay::Overlay;
 use crate::disk::PlainDisk;
 use crate::error::GuestError;
 use crate::guest::machine::Machine;
@@ -65,7 +64,7 @@ impl<'a> Trust<'a> {
     }
 
     fn look(&self, machine: &mut Machine) -> Result<Vec<u8>, GuestError> {
-        let mut disk = PlainDisk { base: &self.source.base, overlay: Overlay::default() };
+        let mut disk = PlainDisk { base: &self.source.base, overlay: self.source.overlay(self.recover)? };
         let answer = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk);
         if let Err(GuestError::Lost(casualty)) = &answer {
             HarnessEvent::LostAtWork { during: Work::Trust, started: 0, returned: 0, casualty: casualty.clone() }
