@@ -84,26 +84,27 @@ CURSOR_FAULTS = [
     Fault(
         "a PREFLUSH write does not wait for its flush",
         "cursor.rs",
-        "None if event > stage && self.waiting",
-        "None if false && event > stage && self.waiting",
+        "let waits = write.behind > stage",
+        "let waits = false && write.behind > stage",
     ),
     Fault(
         "a PREFLUSH write starts only when it completes",
         "cursor.rs",
-        "self.waiting.range(last..).copied().find(more)?",
-        "self.waiting.range(last..).copied().find(more).filter(|_| false)?",
+        "self.stage_after(last)?,",
+        "self.stage_after(last).filter(|_| false)?,",
     ),
     Fault(
         "a discard does nothing",
         "cursor.rs",
-        "self.submit(sector, sectors, Source::zeroed(order));",
+        "self.submit(sector, sectors, Source::zeroed(order), self.barrier());",
         "let _ = (sector, sectors, Source::zeroed(order));",
     ),
     Fault(
         "a discard is stable at once",
         "cursor.rs",
-        "self.submit(sector, sectors, Source::zeroed(order));",
-        "self.submit(sector, sectors, Source::zeroed(order));\n                self.stabilise(vec![at]);",
+        "self.submit(sector, sectors, Source::zeroed(order), self.barrier());",
+        "self.submit(sector, sectors, Source::zeroed(order), self.barrier());\n"
+        "                self.stabilise(vec![at]);",
     ),
     Fault(
         "what is stable in a stage stays so",
