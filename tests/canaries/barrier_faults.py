@@ -24,39 +24,44 @@ BARRIER_FAULTS = [
     Fault(
         "what is submitted before a flush completes is behind it",
         "barriers.rs",
-        "Event::Flush { id } => {\n",
-        "Event::Flush { id } => {\n                last = at;\n",
+        "Event::Flush { id, disk } => {\n",
+        "Event::Flush { id, disk } => {\n                last[disk as usize] = at;\n",
     ),
     Fault(
         "what completes before a flush does is in front of it",
         "barriers.rs",
-        "|flush| flush.max(last)",
-        "|_| at.max(last)",
+        "last[disk] = flush.max(last[disk]);",
+        "last[disk] = at.max(flush);",
     ),
     Fault(
         "a write is behind the flush that completed last only",
         "barriers.rs",
-        "|flush| flush.max(last)",
-        "|flush| flush",
+        "last[disk] = flush.max(last[disk]);",
+        "last[disk] = flush;",
     ),
-    Fault("a PREFLUSH write is not behind its flush", "barriers.rs", "of[at] = at;", "of[at] = last;"),
+    Fault(
+        "a PREFLUSH write is not behind its flush",
+        "barriers.rs",
+        "of[at] = at;",
+        "of[at] = last[disks.of(sector)];",
+    ),
     Fault(
         "a PREFLUSH write is in front of what is submitted before it completes",
         "barriers.rs",
         "of[at] = at;",
-        "of[at] = at;\n                last = at;",
+        "of[at] = at;\n                last[disks.of(sector)] = at;",
     ),
     Fault(
         "the flush of a PREFLUSH write orders nothing but its own write",
         "barriers.rs",
-        "flushes.insert(id, at);\n                of[at] = at;",
-        "let _ = id;\n                of[at] = at;",
+        "flushes.insert(id, (disks.of(sector), at));\n                of[at] = at;",
+        "let _ = (id, sector);\n                of[at] = at;",
     ),
     Fault(
         "a discard is behind no flush",
         "barriers.rs",
-        "Event::Write { .. } | Event::Zero { .. } => of[at] = last,",
-        "Event::Write { .. } => of[at] = last,\n            Event::Zero { .. } => {}",
+        "Event::Write { sector, .. } | Event::Zero { sector, .. } => of[at]",
+        "Event::Zero { .. } => {}\n            Event::Write { sector, .. } => of[at]",
     ),
     Fault(
         "a stage that may grow is handed out for all its instants",
@@ -73,7 +78,7 @@ BARRIER_FAULTS = [
     Fault(
         "a stage of all its instants is handed out again",
         "cursor.rs",
-        "        self.stabilise(self.completed_before(self.settled).collect());\n",
+        "        drive.stabilise(drive.completed_before(self.settled).collect(), &mut self.stable);\n",
         "",
     ),
     Fault(
@@ -86,14 +91,14 @@ BARRIER_FAULTS = [
     Fault(
         "a state is counted in two stages",
         "cursor.rs",
-        "kept_next.map_or(BigUint::ZERO, |_| BigUint::one() << free)",
-        "kept_next.map_or(BigUint::ZERO, |_| BigUint::ZERO << free)",
+        "|kept| BigUint::one() << free(kept)",
+        "|kept| BigUint::ZERO << free(kept)",
     ),
     Fault(
         "what a stage never keeps is not told",
         "cursor.rs",
-        "(self.instants.clone(), self.absent(stage))",
-        "(self.instants.clone(), self.absent(stage).split_off(0).drain(..0).collect())",
+        "drive.absent(stage)).collect();",
+        "drive.absent(stage).take(0)).collect();",
     ),
     Fault(
         "an overlap that loses what the next stage keeps is counted there",
@@ -116,7 +121,7 @@ BARRIER_FAULTS = [
     Fault(
         "a lost write that changes nothing makes no state of this stage",
         "interval.rs",
-        "if &self.all >> in_components != self.next {",
-        "if self.all == self.next {",
+        "&(all >> in_components) != next {",
+        "all == next {",
     ),
 ]

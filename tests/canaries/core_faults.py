@@ -160,7 +160,7 @@ FAULTS = [
         "source, behind, completed: None });\n",
         "source, behind, completed: None });\n"
         "        if self.durable && self.model.writes_through() {\n"
-        "            self.stabilise(vec![self.at]);\n"
+        "            self.drives[disk].stabilise(vec![self.at], &mut self.stable);\n"
         "        }\n",
     ),
     Fault(
