@@ -72,7 +72,7 @@ class Interval:
 
         It comes just before that event (the number of events: after the end), when so many operations, set-up included,
         had been started and so many had returned. While writes with PREFLUSH are under way, several intervals may share
-        their instants: one for each flush that is done.
+        their instants: one for each flush that is done. On `barrier` there is one for each flush that orders.
         """
     @property
     def before_event(self) -> int:
@@ -90,6 +90,12 @@ class Interval:
         On the device model `prefix` they are whole writes in the order of completion.
         """
     @property
+    def absent(self) -> list[int]:
+        """Writes that had been submitted at the first instant, are not stable, and are kept in none of the states.
+
+        They are given by their events. What is submitted between the instants is kept in none either.
+        """
+    @property
     def components(self) -> list[tuple[int, int, list[int]]]:
         """Independent choices: (first sector, number of sectors, weight of each version).
 
@@ -97,7 +103,10 @@ class Interval:
         """
     @property
     def states(self) -> int:
-        """Number of crash states at each instant: 2 ** len(pieces); on `ordered` and `prefix` len(pieces) + 1."""
+        """Number of crash states at each instant: 2 ** len(pieces); on `ordered` and `prefix` len(pieces) + 1.
+
+        On `barrier` states that keep all pieces in front of the next flush are counted in the next interval only.
+        """
     @property
     def contents(self) -> int:
         """Number of different disk contents."""
@@ -153,8 +162,8 @@ class DeviceModel:
     def name(self) -> str:
         """The shortest one: `torn` for cache:512."""
     @property
-    def keeps_unfinished(self) -> bool:
-        """Whether a crash may keep a request that has not completed."""
+    def untorn(self) -> str:
+        """The name of the same drive with an atomic unit of 4 KiB."""
     @property
     def tears_blocks(self) -> bool:
         """Whether a crash may keep a part of a block (4096 B)."""

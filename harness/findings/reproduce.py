@@ -86,9 +86,9 @@ def require_one_crash(finding: Finding) -> None:
 
 
 def require_shell(finding: Finding) -> None:
-    """Raise NoCommandError if the shell cannot make the finding: a drive ignores flushes, or a program ran."""
+    """Raise NoCommandError if the shell cannot make the finding: flushes do not persist, or a program ran."""
     if not DeviceModel(finding.model).honours_flush:
-        raise NoCommandError(f"no script can show a disk of the model {finding.model}, where flushes do nothing")
+        raise NoCommandError(f"no script can show a disk of the model {finding.model}, whose flushes do not persist")
     if parse_workload(finding.workload_text, finding.workload_name).runs_programs:
         raise NoCommandError("what its program does to files is not known")
 
@@ -101,12 +101,24 @@ def cut_for_fstests(finding: Finding, recording: Recording, interval: Interval) 
     """
     history, observation = _history_and_observation(finding)
     is_inside = finding.started > finding.returned
-    flushes = _flushes(recording, crash_event(interval, finding.started, finding.returned))
+    crash = crash_event(interval, finding.started, finding.returned)
+    flushes = _flushes(recording, crash)
     if not finding.lost:
         logged = LogCut(finding.started, flushes, (), is_inside)
-        return next(_flakey(finding, history, observation), logged), True
+        return next(_flakey(finding, history, observation), logged), not _completes_a_write(recording, crash)
     is_all = len(finding.lost) == len(interval.pieces) and not finding.torn
+    is_all = is_all and not _completes_a_write(recording, crash)
     return LogCut(finding.started, flushes - 1 if is_all else flushes, (), is_inside), is_all
+
+
+def _completes_a_write(recording: Recording, event: int) -> bool:
+    """Whether the event completes a write without a flush or FUA. No log of a script is cut there."""
+    events = recording.events()
+    match events[event] if event < len(events) else None:
+        case ("complete", ident):
+            plain = (each for each in events[:event] if each[0] in ("write", "zero") and each[1] == ident)
+            return any(each[0] == "zero" or not any(each[4:]) for each in plain)
+    return False
 
 
 def symptom_of(finding: Finding) -> Symptom:

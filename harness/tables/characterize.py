@@ -71,7 +71,8 @@ def characterize(
 def weaker_questions(question: Question) -> list[Question]:
     """The same question for all ways of running (disk, model, depth) that take less, the weakest first."""
     how = question.how
-    whole = "cache" if DeviceModel(how.model).tears_blocks else how.model
+    model = DeviceModel(how.model)
+    whole = model.untorn if model.tears_blocks else how.model
     ways = {
         replace(how, held=held, model=model, depth=depth)
         for held, model, depth in product((None, how.held), (whole, how.model), (1, how.depth))

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from postcrash._core import DeviceModel, Interval, Recording
+from postcrash._core import Interval, Recording
 from postcrash.model import Workload
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.recorders.events import CompletionEvent, DurableEvent, Event, WriteEvent, recording_events
+from postcrash.recorders.events import DurableEvent, Event, WriteEvent, recording_events
 from postcrash.reports.explanation.block_content import describe, written_by
 from postcrash.store.explanation_data import Epoch, ExplainedWrite, WriteStatus
 
@@ -84,12 +84,13 @@ class RawEpoch:
         return all(part.status == "stable" for part in self.parts)
 
 
-def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int], model: str) -> list[RawEpoch]:
-    """Returns the epochs up to a crash in `interval`, on the device `model`, that lost the pieces numbered `lost`."""
-    events = recording_events(recording)[: interval.before_event]
-    completed = {event.id for event in events if isinstance(event, CompletionEvent)}
-    walk = _Walk(_fates(interval, lost), completed, DeviceModel(model))
-    for index, event in enumerate(events):
+def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int], crash: int) -> list[RawEpoch]:
+    """Returns the epochs up to a crash before the event `crash` in `interval` that lost the pieces numbered `lost`.
+
+    A write is called stable if every crash state of the interval keeps it.
+    """
+    walk = _Walk(_fates(interval, lost), interval)
+    for index, event in enumerate(recording_events(recording)[:crash]):
         walk.take(index, event)
     return [RawEpoch(_merged(epoch.parts), epoch.ended) for epoch in walk.epochs if epoch.parts]
 
@@ -161,11 +162,14 @@ def crash_event(interval: Interval, started: int, returned: int) -> int:
     )
 
 
-def unsent(recording: Recording, interval: Interval, workload: Workload, started: int) -> tuple[str, ...]:
-    """Returns the recorded operations that had `started` and none of whose bytes had been sent to the disk, as text."""
+def unsent(recording: Recording, crash: int, workload: Workload, started: int) -> tuple[str, ...]:
+    """Returns the recorded operations that had `started` and none of whose bytes had been sent to the disk, as text.
+
+    The crash comes before the event `crash`.
+    """
     events = recording_events(recording)
     sent: set[int] = set()
-    for index in range(events.index(DurableEvent()), interval.before_event):
+    for index in range(events.index(DurableEvent()), crash):
         if isinstance(events[index], WriteEvent):
             sent |= written_by(recording.data(index), workload)
     # Lines of a program that never ended are not operations of the workload.
@@ -199,11 +203,11 @@ def _runs(fates: list[_Fate]) -> Iterator[_Fate]:
 class _Walk:
     """Sorts the requests of a recording into epochs, event by event."""
 
-    def __init__(self, fates: dict[int, list[_Fate]], completed: set[int], model: DeviceModel) -> None:
+    def __init__(self, fates: dict[int, list[_Fate]], interval: Interval) -> None:
         self.epochs = [RawEpoch()]
         self._fates = fates
-        self._completed = completed
-        self._keeps_unfinished = model.keeps_unfinished
+        self._absent = frozenset(interval.absent)
+        (self._first_instant, *_), *_ = interval.instants
         self._flushing: dict[int, RawEpoch] = {}
         self._has_recorded_operations = False
         self._during = 0
@@ -215,11 +219,9 @@ class _Walk:
                 if preflush:
                     self._flush(ident)
                 flags = " ".join(name for name, is_set in (("PREFLUSH", preflush), ("FUA", fua)) if is_set)
-                # A write that still waits for its own flush is not in flight yet.
-                self._submit(index, "write", sector, sectors, flags, self._not_in_flight(ident, waits=preflush))
-            case ("zero", ident, sector, sectors, discard):
-                kind = "discard" if discard else "write-zeroes"
-                self._submit(index, kind, sector, sectors, "", self._not_in_flight(ident))
+                self._submit(index, "write", sector, sectors, flags)
+            case ("zero", _, sector, sectors, discard):
+                self._submit(index, "discard" if discard else "write-zeroes", sector, sectors, "")
             case ("flush", ident, _):
                 self._flush(ident)
             case ("complete", ident) if ident in self._flushing:
@@ -231,10 +233,9 @@ class _Walk:
             case ("durable",):
                 self._has_recorded_operations = True
 
-    def _not_in_flight(self, ident: int, *, waits: bool = False) -> WriteStatus:
-        """Returns the fate of a request without pieces at the crash. `waits`: it waits for a flush to complete."""
-        is_lost = ident not in self._completed and (waits or not self._keeps_unfinished)
-        return "lost" if is_lost else "stable"
+    def _without_pieces(self, index: int) -> WriteStatus:
+        """Returns the fate of a request of which nothing is in flight."""
+        return "lost" if index in self._absent or index >= self._first_instant else "stable"
 
     def _flush(self, ident: int) -> None:
         if self.epochs[-1].parts:
@@ -242,8 +243,8 @@ class _Walk:
             self._flushing[ident] = self.epochs[-1]
             self.epochs.append(RawEpoch())
 
-    def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus) -> None:
-        whole: list[_Fate] = [(sector, sectors, otherwise)] if self._has_recorded_operations else []
+    def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str) -> None:
+        whole = [(sector, sectors, self._without_pieces(index))] if self._has_recorded_operations else []
         for start, length, status in self._fates.get(index, whole):
             self.epochs[-1].parts.append(
                 WritePart(

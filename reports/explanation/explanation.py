@@ -54,10 +54,11 @@ def explain(
     """
     workload = parse_workload(finding.workload_text, finding.workload_name)
     interval = interval_of(finding, recording, base_path)
-    raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), finding.model)
+    crash = crash_event(interval, finding.started, finding.returned)
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), crash)
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
     written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
-    names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else WriteNames(())
+    names = block_names(fstype, recording, base_path, crash, written) if fstype else WriteNames(())
     descriptions = WriteDescriptions(recording, workload, dict(zip(parts, names.names, strict=True)))
     epochs, epochs_omitted = shown_epochs(raw, descriptions)
     lost, lost_omitted = shown_lost(raw, descriptions)
@@ -76,7 +77,7 @@ def explain(
         lost_omitted=lost_omitted,
         named_by=names.tool,
         unnamed=names.problem,
-        unsent=unsent(recording, interval, workload, finding.started),
+        unsent=unsent(recording, crash, workload, finding.started),
         failure=failure,
         comparison=comparison,
         comparison_omitted=comparison_omitted,

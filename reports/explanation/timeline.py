@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import NamedTuple
 
-from postcrash._core import Interval, Recording
+from postcrash._core import Recording
 from postcrash.recorders.events import (
     CompletionEvent,
     DurableEvent,
@@ -80,24 +80,22 @@ class Timeline:
 def timeline(finding: Finding, recording: Recording, base_path: str | PathLike[str]) -> Timeline:
     """Returns the moments of what `explain` returns for the same arguments. Raises `ExplanationError`."""
     interval = interval_of(finding, recording, base_path)
-    raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), finding.model)
-    calls = shown_calls(finding, recording, interval)
-    return _timed(recording_events(recording), interval, raw, finding, calls)
+    crash = crash_event(interval, finding.started, finding.returned)
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), crash)
+    return _timed(recording_events(recording), crash, raw, shown_calls(finding, recording, interval))
 
 
-def _timed(
-    events: list[Event], interval: Interval, raw: list[RawEpoch], finding: Finding, calls: list[ProgramCall]
-) -> Timeline:
+def _timed(events: list[Event], crash: int, raw: list[RawEpoch], calls: list[ProgramCall]) -> Timeline:
     shown = raw[first_shown(raw) :]
-    first = min([event for epoch in shown for event in _submitted(epoch)] or [interval.before_event])
+    first = min([event for epoch in shown for event in _submitted(epoch)] or [crash])
     if first_shown(raw) == 0:
         first = min(first, events.index(DurableEvent()) + 1)
-    spans = _spans(events[: interval.before_event])
-    operations = _operations(events[: crash_event(interval, finding.started, finding.returned)])
+    spans = _spans(events[:crash])
+    operations = _operations(events[:crash])
     operations = [(number, span) for number, span in operations if span.end is None or span.end >= first]
     under_way = [(call.number, _Place(call.begins, call.ends)) for call in calls]
     under_way = [(number, span) for number, span in under_way if span.end is None or span.end >= first]
-    flushes = [spans[index] for index in range(first, interval.before_event) if _is_flush(events[index])]
+    flushes = [spans[index] for index in range(first, crash) if _is_flush(events[index])]
     torn = {event for epoch in raw for event in _torn(epoch.parts)}
     writes = [[(_whole(part, spans), torn & _origins(part)) for part in parts_shown(epoch)] for epoch in shown]
     used = [
@@ -119,7 +117,7 @@ def _timed(
         operations=tuple(TimedNumber(number, moved(span)) for number, span in operations),
         calls=tuple(TimedNumber(number, moved(span)) for number, span in under_way),
         flushes=tuple(map(moved, flushes)),
-        ends=tuple(moment(event) for event in _ends(shown, flushes, interval.before_event)),
+        ends=tuple(moment(event) for event in _ends(shown, flushes, crash)),
         writes=tuple(tuple(TimedWrite(moved(span), bool(is_torn)) for span, is_torn in epoch) for epoch in writes),
     )
 

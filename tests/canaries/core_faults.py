@@ -1,10 +1,12 @@
 """The faults that are planted in a copy of crashgen/core, file by file: the source text, and what replaces it."""
 
+from .barrier_faults import BARRIER_FAULTS
 from .cursor_faults import CURSOR_FAULTS
 from .fault import Fault
 
 FAULTS = [
     *CURSOR_FAULTS,
+    *BARRIER_FAULTS,
     Fault(
         "the earliest write shows, not the latest",
         "component.rs",
@@ -23,8 +25,8 @@ FAULTS = [
     Fault(
         "a content that hides all counts once",
         "component.rs",
-        "Assignments { weight: BigUint::one() << number,",
-        "Assignments { weight: BigUint::one(),",
+        "(&one << number, &one << free)",
+        "(one.clone(), &one << free)",
     ),
     Fault(
         "a write of what stands there counts as two contents",
@@ -62,8 +64,8 @@ FAULTS = [
     Fault(
         "the counts of versions are added",
         "interval.rs",
-        "BigUint::from(versions).pow(count)",
-        "BigUint::from(versions * count as usize)",
+        "BigUint::from(number).pow(count)",
+        "BigUint::from(number * count as usize)",
     ),
     Fault(
         "an older write shows over a stable one",
@@ -75,10 +77,15 @@ FAULTS = [
     Fault(
         "a state counts twice",
         "interval.rs",
-        "count * (&self.states / chosen)",
-        "count * (&self.states / chosen) * 2u32",
+        "self.count * (self.all / self.chosen)",
+        "self.count * (self.all / self.chosen) * 2u32",
     ),
-    Fault("a component counts as one piece", "interval.rs", "chosen *= component.states();", "chosen *= 2u32;"),
+    Fault(
+        "a component counts as one piece",
+        "interval.rs",
+        "self.chosen *= states;",
+        "self.chosen *= states.min(2u32.into());",
+    ),
     Fault(
         "the contents of a later version are never shown",
         "space.rs",
@@ -126,14 +133,47 @@ FAULTS = [
     Fault(
         "torn writes tear at blocks",
         "device/mod.rs",
-        "unit: Unit::Always(1),",
-        "unit: Unit::Always(BLOCK_SECTORS),",
+        'name: "torn",\n        unit: Unit::Always(1),',
+        'name: "torn",\n        unit: Unit::Always(BLOCK_SECTORS),',
     ),
     Fault(
         "the atomic unit of a model's name counts for nothing",
         "device/mod.rs",
         "(bytes.is_power_of_two() && sectors > 0).then_some(sectors)",
         "(bytes.is_power_of_two() && sectors > 0).then_some(BLOCK_SECTORS)",
+    ),
+    Fault(
+        "a drive with power-loss protection tears at blocks",
+        "device/mod.rs",
+        'name: "plp",\n        unit: Unit::Always(1),',
+        'name: "plp",\n        unit: Unit::Always(BLOCK_SECTORS),',
+    ),
+    Fault(
+        "a drive that writes through does not without a flush",
+        "device/through.rs",
+        "fn writes_through(&self) -> bool {\n        true",
+        "fn writes_through(&self) -> bool {\n        false",
+    ),
+    Fault(
+        "what is under way on a drive that writes through is stable",
+        "cursor.rs",
+        "source, behind, completed: None });\n",
+        "source, behind, completed: None });\n"
+        "        if self.durable && self.model.writes_through() {\n"
+        "            self.drives[disk].stabilise(vec![self.at], &mut self.stable);\n"
+        "        }\n",
+    ),
+    Fault(
+        "a crash that finds a new write is left out",
+        "cursor.rs",
+        "&& self.submitted < last.event",
+        "&& self.submitted < usize::MAX",
+    ),
+    Fault(
+        "a crash that finds another operation under way is left out",
+        "cursor.rs",
+        "(last.started, last.returned) == (self.started, self.returned)",
+        "last.started <= self.started",
     ),
     Fault("a replay cuts entries at blocks", "device/prefix.rs", "u64::MAX", "8"),
     Fault(

@@ -83,27 +83,28 @@ CURSOR_FAULTS = [
     Fault("the flush of a PREFLUSH write makes nothing stable", "cursor.rs", "flush: preflush,", "flush: false,"),
     Fault(
         "a PREFLUSH write does not wait for its flush",
-        "cursor.rs",
-        "None if event > stage && self.waiting",
-        "None if false && event > stage && self.waiting",
+        "drive.rs",
+        "let waits = write.behind > stage",
+        "let waits = false && write.behind > stage",
     ),
     Fault(
         "a PREFLUSH write starts only when it completes",
-        "cursor.rs",
-        "self.waiting.range(last..).copied().find(more)?",
-        "self.waiting.range(last..).copied().find(more).filter(|_| false)?",
+        "drive.rs",
+        "self.waiting.range(last..).copied().find(more)",
+        "self.waiting.range(last..).copied().find(more).filter(|_| false)",
     ),
     Fault(
         "a discard does nothing",
         "cursor.rs",
-        "self.submit(sector, sectors, Source::zeroed(order));",
-        "let _ = (sector, sectors, Source::zeroed(order));",
+        "self.submit(sector, sectors, Source::zeroed(order), self.barrier());",
+        "self.submit(sector, 0 * sectors, Source::zeroed(order), self.barrier());",
     ),
     Fault(
         "a discard is stable at once",
         "cursor.rs",
-        "self.submit(sector, sectors, Source::zeroed(order));",
-        "self.submit(sector, sectors, Source::zeroed(order));\n                self.stabilise(vec![at]);",
+        "self.submit(sector, sectors, Source::zeroed(order), self.barrier());",
+        "self.submit(sector, sectors, Source::zeroed(order), self.barrier());\n"
+        "                self.drives[disk].stabilise(vec![at], &mut self.stable);",
     ),
     Fault(
         "what is stable in a stage stays so",

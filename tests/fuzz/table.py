@@ -34,7 +34,7 @@ from . import bundles, gates, sound
 from .target import FuzzTarget, Read, text
 
 _DIGEST_BYTES = 32
-_MODELS = ("cache", "torn", "ordered", "prefix")
+_MODELS = ("cache", "torn", "ordered", "prefix", "through", "barrier")
 
 
 def _sealed(content: bytes) -> bytes:

@@ -74,6 +74,23 @@ def test_lazy_exploration_agrees_with_brute_force(
             assert executions(interval) <= exhaustive.recoveries
 
 
+@pytest.mark.parametrize("model", ["through", "barrier"])
+def test_it_does_on_drives_with_other_rules(machine: Machine, record: Record, model: str) -> None:
+    """On `barrier` states that the next crash interval has too are counted there: brute force runs them in both."""
+    recorded = record("ext4-current", WORKLOADS[0], model)
+    lazy = intervals_of(explored(machine, recorded))
+    small = [i.index for i in lazy if i.components <= BLOCKS_MAX]
+    brute = {i.index: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
+    assert max(i.components for i in brute.values()) >= 3
+    assert all(each.left_out is None and each.covered == each.states for each in lazy)
+    for interval in lazy:
+        if interval.index in brute:
+            exhaustive = brute[interval.index]
+            assert exhaustive.recoveries >= exhaustive.contents
+            assert outcomes(interval) == outcomes(exhaustive)
+            assert all(outcome.states > 0 for outcome in interval.outcomes)
+
+
 @pytest.mark.parametrize("target", ["ext4-current", "ext4-journal", "btrfs", "xfs"])
 @pytest.mark.parametrize("example", ["thirty-files", "loose-blocks"])
 def test_recoveries_do_not_outnumber_the_blocks_in_flight(

@@ -29,6 +29,8 @@ pub struct Component {
     pub sector: u64,
     pub sectors: u64,
     pub pieces: u32,
+    /// How many of the pieces the next crash interval keeps in all its states.
+    kept_next: u32,
     pub versions: Versions,
 }
 
@@ -76,6 +78,8 @@ struct Version {
 struct Assignments {
     /// How many there are.
     weight: BigUint,
+    /// How many of them keep everything that the next crash interval keeps.
+    weight_next: BigUint,
     /// One with the fewest losses. It has a bit for each lost piece among the first `until`; all later pieces are lost.
     lost: BigUint,
     until: u64,
@@ -94,7 +98,8 @@ impl Assignments {
     /// The assignments that also keep piece number `piece`, which comes after all pieces so far.
     fn keeping(&self, piece: u64) -> Assignments {
         let between = (BigUint::one() << piece) - (BigUint::one() << self.until);
-        Assignments { weight: self.weight.clone(), lost: &self.lost | between, until: piece + 1 }
+        let (weight, weight_next) = (self.weight.clone(), self.weight_next.clone());
+        Assignments { weight, weight_next, lost: &self.lost | between, until: piece + 1 }
     }
 }
 
@@ -107,20 +112,27 @@ pub struct TooManyVersions {
 
 impl Component {
     /// The component made by `pieces` (indices into `all`, in submission order), each kept or lost on its own. None if
-    /// there is only one piece and keeping it changes nothing.
-    pub fn build(pieces: &[u32], all: &[Piece], content: &Content<'_>) -> Result<Option<Component>, TooManyVersions> {
+    /// there is only one piece and keeping it changes nothing. `is_kept_next` tells which pieces the next interval keeps
+    /// in all its states.
+    pub fn build(
+        pieces: &[u32],
+        all: &[Piece],
+        content: &Content<'_>,
+        is_kept_next: &dyn Fn(&Piece) -> bool,
+    ) -> Result<Option<Component>, TooManyVersions> {
+        let kept_next = pieces.iter().filter(|&&index| is_kept_next(&all[index as usize])).count() as u32;
         if let &[index] = pieces {
             let piece = &all[index as usize];
             let versions = Versions::One { piece: index, source: piece.source };
-            let component = Component { sector: piece.sector, sectors: piece.sectors, pieces: 1, versions };
+            let component = Component { sector: piece.sector, sectors: piece.sectors, pieces: 1, kept_next, versions };
             return Ok(shows(piece, content).then_some(component));
         }
         let (sector, end) = span(pieces, all);
-        let (versions, nothing_kept) = assignments(pieces, all, content, sector..end)?;
+        let (versions, nothing_kept) = assignments(pieces, all, content, sector..end, is_kept_next)?;
         let pieces = pieces.to_vec();
         let count = pieces.len() as u32;
         let versions = Versions::Overlapping(Box::new(Overlap { pieces, versions, nothing_kept }));
-        Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
+        Ok(Some(Component { sector, sectors: end - sector, pieces: count, kept_next, versions }))
     }
 
     /// The component of all `pieces` of a disk, which are kept in the given order. The interval has them from its piece
@@ -131,6 +143,7 @@ impl Component {
             sector: history.first_sector(),
             sectors: history.sectors(),
             pieces: pieces.len() as u32,
+            kept_next: 0,
             versions: Versions::InOrder(Box::new(history)),
         }
     }
@@ -150,6 +163,29 @@ impl Component {
             Versions::Overlapping(overlapping) => overlapping.versions[version as usize].shown.weight.clone(),
             Versions::InOrder(history) => history.versions[version as usize].count.into(),
         }
+    }
+
+    pub(crate) fn kept_next(&self) -> u32 {
+        self.kept_next
+    }
+
+    /// How many choices of its pieces keep everything that the next crash interval keeps. Pieces are not kept in order.
+    pub(crate) fn states_next(&self) -> BigUint {
+        BigUint::one() << (self.pieces - self.kept_next)
+    }
+
+    /// How many of them give the content of a version.
+    pub(crate) fn weight_next(&self, version: u32) -> BigUint {
+        match &self.versions {
+            Versions::Overlapping(overlapping) => overlapping.versions[version as usize].shown.weight_next.clone(),
+            _ => BigUint::from(u32::from(version == 0 || self.kept_next == 0)),
+        }
+    }
+
+    /// How many versions only choices give that keep everything that the next crash interval keeps.
+    pub(crate) fn versions_of_next(&self) -> usize {
+        let versions = 0..self.versions.len() as u32;
+        versions.filter(|&version| self.weight(version) == self.weight_next(version)).count()
     }
 
     /// What an explorer chooses from.
@@ -228,12 +264,15 @@ fn assignments(
     all: &[Piece],
     content: &Content<'_>,
     sectors: Range<u64>,
+    is_kept_next: &dyn Fn(&Piece) -> bool,
 ) -> Result<(Vec<Version>, u32), TooManyVersions> {
     let sector = sectors.start;
     let stable: Vec<Source> = sectors.map(|s| content.stable_source(s)).collect();
     let mut same = SameContent::new(content);
     let nothing: Vec<Source> = (sector..).zip(&stable).map(|(s, &source)| same.first(s, source)).collect();
-    let all_lost = Assignments { weight: BigUint::one(), lost: BigUint::ZERO, until: 0 };
+    let one = BigUint::one();
+    let all_lost = Assignments { weight: one.clone(), weight_next: one.clone(), lost: BigUint::ZERO, until: 0 };
+    let mut free = 0;
     let mut known: BTreeMap<Vec<Source>, Assignments> = BTreeMap::from([(nothing.clone(), all_lost)]);
     for (number, &index) in (0..).zip(pieces) {
         let piece = all[index as usize].sources().map(|(s, source)| ((s - sector) as usize, s, source));
@@ -244,7 +283,8 @@ fn assignments(
         let mut kept = BTreeMap::new();
         if written.len() == stable.len() {
             // The piece hides everything that was there.
-            let shown = Assignments { weight: BigUint::one() << number, lost: BigUint::ZERO, until: number + 1 };
+            let (weight, weight_next) = (&one << number, &one << free);
+            let shown = Assignments { weight, weight_next, lost: BigUint::ZERO, until: number + 1 };
             kept.insert(written.into_iter().map(|(_, source)| source).collect(), shown);
         } else {
             for (sources, shown) in &known {
@@ -254,6 +294,11 @@ fn assignments(
                 }
                 merge(&mut kept, sources, shown.keeping(number), number + 1);
             }
+        }
+        if is_kept_next(&all[index as usize]) {
+            known.values_mut().for_each(|lost| lost.weight_next = BigUint::ZERO);
+        } else {
+            free += 1;
         }
         for (sources, shown) in kept {
             merge(&mut known, sources, shown, number + 1);
@@ -284,10 +329,11 @@ fn merge(versions: &mut BTreeMap<Vec<Source>, Assignments>, sources: Vec<Source>
         Entry::Occupied(mut place) => {
             let known = place.get_mut();
             let weight = std::mem::take(&mut known.weight) + &shown.weight;
+            let weight_next = std::mem::take(&mut known.weight_next) + &shown.weight_next;
             if shown.losses(pieces) < known.losses(pieces) {
                 *known = shown;
             }
-            known.weight = weight;
+            (known.weight, known.weight_next) = (weight, weight_next);
         }
     }
 }

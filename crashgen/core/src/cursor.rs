@@ -13,21 +13,34 @@
 //! state. In a model that keeps pieces in order there is one stage, because a PREFLUSH write comes after everything
 //! that its flush covers.
 //!
+//! If every request is stable when it completes, many complete in a row. A completion takes crash states away. So a
+//! crash is left out if nothing was submitted and no operation was marked since the one that was handed out last: that
+//! one has all its states.
+//!
+//! If flushes order and do not persist (`device/barrier.rs`), every flush since the set-up has a stage, and the states of
+//! a stage that are also states of the next one are counted there. No event makes anything stable. But once no later
+//! write can add to a stage, its states are the same at all instants from there on. So this stage is handed out once
+//! more, with all these instants, and then the walk goes on as if what the next stage keeps were stable. A judge must
+//! still see the states of an old stage at each later instant, because by then more has been promised. With several
+//! disks, an old stage of one disk goes with new stages of the others, and all are handed out each time.
+//!
 //! A crash takes all disks at one instant. What each of them keeps says nothing about the others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
 use postcrash_wire::units::SECTOR_BYTES;
 
+use crate::barriers::Barriers;
 use crate::component::{groups, Component};
 use crate::device::{DeviceModel, Order};
 use crate::drive::{Drive, InFlight, OpenRequest, UNWRITTEN};
 use crate::ground::{Content, Ground, Stable};
-use crate::interval::{Instant, Interval};
+use crate::interval::{DiskStates, Instant, Interval};
 use crate::mapped::release_pages;
-use crate::piece::Source;
+use crate::piece::{Piece, Source};
 use crate::recording::{Event, Recording};
 
 /// Check the resident memory after this many components. Building them touches pages of recording and base image, and
@@ -39,6 +52,8 @@ pub struct Cursor<'a> {
     recording: &'a Recording,
     ground: &'a dyn Ground,
     model: &'static dyn DeviceModel,
+    /// If flushes order and do not persist.
+    barriers: Option<Barriers>,
     at: usize,
     index: u32,
     stable: Stable,
@@ -57,6 +72,10 @@ pub struct Cursor<'a> {
     instants: Vec<Instant>,
     /// Crashes just before the events that precede this one have been handed out.
     handed_out: usize,
+    /// The event that submitted a write last.
+    submitted: usize,
+    /// What had completed before this event is kept in all stages that are still to be handed out.
+    settled: usize,
 }
 
 impl<'a> Cursor<'a> {
@@ -65,6 +84,7 @@ impl<'a> Cursor<'a> {
             recording,
             ground,
             model,
+            barriers: model.flush_orders().then(|| Barriers::new(recording)),
             at: 0,
             index: 0,
             stable: Stable::default(),
@@ -77,6 +97,8 @@ impl<'a> Cursor<'a> {
             returned: 0,
             instants: Vec::new(),
             handed_out: 0,
+            submitted: 0,
+            settled: 0,
         }
     }
 
@@ -96,6 +118,7 @@ impl<'a> Cursor<'a> {
             }
             self.leave_stages();
             self.stages.clear();
+            self.keep_settled();
             self.apply(event?);
             self.at += 1;
         }
@@ -105,9 +128,18 @@ impl<'a> Cursor<'a> {
     fn is_handed_out(&self, event: Option<&Event>) -> bool {
         let ends = match event {
             None | Some(Event::Started { .. } | Event::Returned { .. }) => true,
-            Some(event) => self.makes_stable(event),
+            Some(event) => self.makes_stable(event) && self.may_be_new(),
         };
         self.durable && self.at >= self.handed_out && ends
+    }
+
+    /// Whether a crash before the next event may leave what the one that was handed out last did not, or later in the
+    /// operations. This is asked only if every request is stable when it completes.
+    fn may_be_new(&self) -> bool {
+        let is_known = |last: &Instant| {
+            (last.started, last.returned) == (self.started, self.returned) && self.submitted < last.event
+        };
+        !self.model.writes_through() || !self.instants.last().is_some_and(is_known)
     }
 
     fn makes_stable(&self, event: &Event) -> bool {
@@ -162,7 +194,34 @@ impl<'a> Cursor<'a> {
             }
         }
         self.index += 1;
-        Some(self.build(self.index - 1))
+        let mut interval = self.build(self.index - 1);
+        if let Some(instants) = self.settle() {
+            interval.instants = instants;
+        }
+        Some(interval)
+    }
+
+    /// If no later write can add to the stage of the only disk, its instants up to the end of the recording. Then it is
+    /// not handed out again.
+    fn settle(&mut self) -> Option<Vec<Instant>> {
+        let barriers = self.barriers.as_ref().filter(|_| self.drives.len() == 1)?;
+        let next = self.drives[0].stage_after(self.stages[0]);
+        if !barriers.is_past(next.unwrap_or(usize::MAX), self.at) {
+            return None;
+        }
+        match next {
+            Some(next) => self.settled = next,
+            None => self.handed_out = usize::MAX,
+        }
+        Some(barriers.instants_from(self.at).to_vec())
+    }
+
+    fn keep_settled(&mut self) {
+        let drive = &mut self.drives[0];
+        drive.stabilise(drive.completed_before(self.settled).collect(), &mut self.stable);
+        while drive.waiting.first().is_some_and(|&flush| flush < self.settled) {
+            drive.waiting.pop_first();
+        }
     }
 
     fn leave_stages(&mut self) {
@@ -173,14 +232,13 @@ impl<'a> Cursor<'a> {
         let at = self.at;
         match *event {
             Event::Write { id, sector, ref data, fua, preflush } => {
-                let disk = self.submit(sector, (data.len() / SECTOR_BYTES) as u64, Source::written(data.start));
-                if preflush && self.model.order() == Order::Free && self.model.honours_flush() {
-                    self.drives[disk].waiting.insert(at);
-                }
+                let waits = preflush && self.model.order() == Order::Free && self.model.honours_flush();
+                let behind = if waits { at } else { self.barrier() };
+                let disk = self.submit(sector, (data.len() / SECTOR_BYTES) as u64, Source::written(data.start), behind);
                 self.under_way.insert(id, OpenRequest { event: at, disk, flush: preflush, fua });
             }
             Event::Zero { id, sector, sectors, order, .. } => {
-                let disk = self.submit(sector, sectors, Source::zeroed(order));
+                let disk = self.submit(sector, sectors, Source::zeroed(order), self.barrier());
                 self.under_way.insert(id, OpenRequest { event: at, disk, flush: false, fua: false });
             }
             Event::Flush { id, disk } => {
@@ -198,10 +256,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The barrier of the write that the event at hand submits. 0 if flushes persist or do nothing.
+    fn barrier(&self) -> usize {
+        self.barriers.as_ref().map_or(0, |barriers| barriers.of(self.at))
+    }
+
     /// Put a write into what is in flight on its disk. Returns the disk.
-    fn submit(&mut self, sector: u64, sectors: u64, source: Source) -> usize {
+    fn submit(&mut self, sector: u64, sectors: u64, source: Source, behind: usize) -> usize {
         let disk = self.recording.disks().of(sector);
-        self.drives[disk].in_flight.insert(self.at, InFlight { sector, sectors, source, completed: None });
+        if behind > 0 {
+            self.drives[disk].waiting.insert(behind);
+        }
+        self.submitted = self.at;
+        self.drives[disk].in_flight.insert(self.at, InFlight { sector, sectors, source, behind, completed: None });
         disk
     }
 
@@ -213,7 +280,9 @@ impl<'a> Cursor<'a> {
             write.completed = Some(self.at);
             drive.completed.insert(self.at, request.event);
         }
-        drive.waiting.remove(&request.event);
+        if self.barriers.is_none() {
+            drive.waiting.remove(&request.event);
+        }
         drive.stabilise(stable, &mut self.stable);
     }
 
@@ -226,6 +295,8 @@ impl<'a> Cursor<'a> {
         let mut components = Vec::new();
         let mut too_large = None;
         let mut states = BigUint::one();
+        let kept_next = self.kept_next();
+        let is_kept_next = |piece: &Piece| kept_next.iter().flatten().any(|kept| kept.contains(&piece.event));
         match self.model.order() {
             Order::Free => {
                 pieces.extend(of_disks.flatten());
@@ -236,7 +307,7 @@ impl<'a> Cursor<'a> {
                     if number % COMPONENTS_BETWEEN_LOOKS == 0 {
                         look();
                     }
-                    match Component::build(&group, &pieces, &content) {
+                    match Component::build(&group, &pieces, &content, &is_kept_next) {
                         Ok(component) => components.extend(component.filter(|known| known.versions.len() > 1)),
                         Err(error) => too_large = Some(error),
                     }
@@ -254,6 +325,27 @@ impl<'a> Cursor<'a> {
             }
         }
         components.shrink_to_fit();
-        Interval { index, instants: self.instants.clone(), pieces, components, too_large, states }
+        let states = match self.barriers {
+            Some(_) => self.states_of_disks(&pieces, &kept_next),
+            None => vec![DiskStates { end: u64::MAX, all: states, next: BigUint::ZERO }],
+        };
+        let absent = self.drives.iter().zip(&self.stages).flat_map(|(drive, &stage)| drive.absent(stage)).collect();
+        Interval { index, instants: self.instants.clone(), pieces, absent, components, too_large, states }
+    }
+
+    /// For each disk, the writes that its next stage keeps.
+    fn kept_next(&self) -> Vec<Option<HashSet<usize>>> {
+        self.drives.iter().zip(&self.stages).map(|(drive, &stage)| drive.kept_next(stage)).collect()
+    }
+
+    /// How many choices of `pieces` each disk has, and how many of these are counted with its next stage.
+    fn states_of_disks(&self, pieces: &[Piece], kept_next: &[Option<HashSet<usize>>]) -> Vec<DiskStates> {
+        let of_disk = |(sectors, kept): (Range<u64>, &Option<HashSet<usize>>)| {
+            let own = || pieces.iter().filter(|piece| sectors.contains(&piece.sector));
+            let free = |kept: &HashSet<usize>| own().filter(|piece| !kept.contains(&piece.event)).count();
+            let next = kept.as_ref().map_or(BigUint::ZERO, |kept| BigUint::one() << free(kept));
+            DiskStates { end: sectors.end, all: BigUint::one() << own().count(), next }
+        };
+        self.recording.disks().ranges().zip(kept_next).map(of_disk).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! What is in flight on one disk, and what makes it stable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use postcrash_wire::units::{blocks_of, BLOCK_SECTORS};
@@ -17,6 +17,8 @@ pub struct InFlight {
     pub sectors: u64,
     /// Source of the first sector.
     pub source: Source,
+    /// The flush that it comes behind, by its event: it persists only after all that had completed before. 0 for none.
+    pub behind: usize,
     /// The event that completed it. None while the write is under way.
     pub completed: Option<usize>,
 }
@@ -59,7 +61,7 @@ pub struct Drive {
     pub in_flight: BTreeMap<usize, InFlight>,
     /// Writes in flight, by the event that completed each.
     pub completed: BTreeMap<usize, usize>,
-    /// PREFLUSH writes under way that persist only after what their flush covers.
+    /// The flushes that writes in flight come behind: each flush may be done or not at the crash.
     pub waiting: BTreeSet<usize>,
 }
 
@@ -78,11 +80,12 @@ impl Drive {
     /// writes stable.
     pub fn made_stable(&self, request: &OpenRequest) -> impl Iterator<Item = usize> + '_ {
         let covered = if request.flush && self.model.honours_flush() { request.event } else { 0 };
-        let own = Some(request.event).filter(|_| request.fua && self.model.honours_fua());
+        let is_own = self.model.writes_through() || request.fua && self.model.honours_fua();
+        let own = Some(request.event).filter(|_| is_own);
         self.completed_before(covered).chain(own.filter(|write| self.in_flight.contains_key(write)))
     }
 
-    /// The next later stage, if a PREFLUSH write under way covers more than the stage `last` does.
+    /// The next later stage, if the flush that a write in flight comes behind covers more than the stage `last` does.
     pub fn stage_after(&self, last: usize) -> Option<usize> {
         let more = |event: &usize| self.completed.range(last..*event).next().is_some();
         self.waiting.range(last..).copied().find(more)
@@ -116,21 +119,32 @@ impl Drive {
     fn in_order(&self, stage: usize) -> Box<dyn Iterator<Item = (usize, &InFlight)> + '_> {
         let writes = self.in_flight.iter().map(|(&event, write)| (event, write));
         match self.model.order() {
-            Order::Free => Box::new(writes.filter(move |(event, write)| self.is_open(*event, write, stage))),
+            Order::Free => Box::new(writes.filter(move |(_, write)| self.is_open(write, stage))),
             Order::Submission => Box::new(writes),
             Order::Completion => Box::new(self.completed.values().map(|&event| (event, &self.in_flight[&event]))),
         }
     }
 
     /// Whether a write is neither stable in `stage` nor still waiting for the flush before it.
-    fn is_open(&self, event: usize, write: &InFlight, stage: usize) -> bool {
-        match write.completed {
-            Some(completed) => completed >= stage,
-            None if event > stage && self.waiting.contains(&event) => {
-                self.completed.range(stage..event).next().is_none()
-            }
-            None => true,
-        }
+    fn is_open(&self, write: &InFlight, stage: usize) -> bool {
+        let waits = write.behind > stage && self.completed.range(stage..write.behind).next().is_some();
+        !waits && write.completed.is_none_or(|completed| completed >= stage)
+    }
+
+    /// The writes in flight that no crash in `stage` keeps, by their events.
+    pub fn absent(&self, stage: usize) -> impl Iterator<Item = usize> + '_ {
+        let is_absent = move |write: &InFlight| match self.model.order() {
+            Order::Free => write.completed.is_none_or(|completed| completed >= stage) && !self.is_open(write, stage),
+            Order::Submission => false,
+            Order::Completion => write.completed.is_none(),
+        };
+        self.in_flight.iter().filter(move |(_, write)| is_absent(write)).map(|(&event, _)| event)
+    }
+
+    /// The writes in flight in `stage` that the next stage keeps, if states of both are to be counted there.
+    pub fn kept_next(&self, stage: usize) -> Option<HashSet<usize>> {
+        let next = self.stage_after(stage).filter(|_| self.model.flush_orders())?;
+        Some(self.completed.range(stage..next).map(|(_, &write)| write).collect())
     }
 
     /// Pieces in flight in `stage`.

@@ -24,15 +24,61 @@ pub struct Instant {
 pub struct Interval {
     pub index: u32,
     /// The instants, in order, at least one. Several intervals can have the same instants: they differ in how many
-    /// PREFLUSH writes under way have had their flush.
+    /// PREFLUSH writes under way have had their flush or, if flushes order and do not persist, in how many flushes all
+    /// that is in front of them has persisted.
     pub instants: Vec<Instant>,
     /// What is in flight, in submission order. If pieces are kept in an order, they stand in that order, disk after disk.
     pub pieces: Vec<Piece>,
+    /// The writes that had been submitted at the first instant, are not stable, and are kept in none of these states,
+    /// by their events. What is submitted later is kept in none either.
+    pub absent: Vec<usize>,
     /// Components with more than one version, by their first sector. The others have nothing to choose.
     pub components: Vec<Component>,
     /// Why the interval cannot be explored. None if it can.
     pub too_large: Option<TooManyVersions>,
-    pub(crate) states: BigUint,
+    /// If flushes order and do not persist, those of each disk. Otherwise those of all disks together.
+    pub(crate) states: Vec<DiskStates>,
+}
+
+/// How many crash states the pieces on a disk have.
+pub(crate) struct DiskStates {
+    /// The sector where the disk ends.
+    pub end: u64,
+    /// How many choices of the kept pieces there are.
+    pub all: BigUint,
+    /// How many of them the next stage of the disk has, too. They are counted there: they keep all that it must keep.
+    pub next: BigUint,
+}
+
+/// How many of some choices of the kept pieces agree with the versions of components.
+struct Agreeing {
+    all: BigUint,
+    chosen: BigUint,
+    count: BigUint,
+}
+
+impl Agreeing {
+    fn new(all: &BigUint) -> Agreeing {
+        Agreeing { all: all.clone(), chosen: BigUint::one(), count: BigUint::one() }
+    }
+
+    /// Of a component's choices, as many as `weight` give the version.
+    fn choose(&mut self, states: BigUint, weight: BigUint) {
+        self.chosen *= states;
+        self.count *= weight;
+    }
+
+    fn count(self) -> BigUint {
+        self.count * (self.all / self.chosen)
+    }
+}
+
+fn product(numbers: impl Iterator<Item = usize>) -> BigUint {
+    let mut times: BTreeMap<usize, u32> = BTreeMap::new();
+    for number in numbers {
+        *times.entry(number).or_default() += 1;
+    }
+    times.into_iter().map(|(number, count)| BigUint::from(number).pow(count)).product()
 }
 
 impl Interval {
@@ -43,27 +89,50 @@ impl Interval {
 
     /// How many crash states there are at each instant. A crash state is a choice of the pieces that are kept.
     pub fn states(&self) -> BigUint {
-        self.states.clone()
+        self.states.iter().map(|disk| &disk.all - &disk.next).product()
     }
 
     /// How many crash states agree with `choices`.
     pub fn covered(&self, choices: &[Choice]) -> BigUint {
-        let (mut chosen, mut count) = (BigUint::one(), BigUint::one());
+        let count = |disk: &DiskStates| (Agreeing::new(&disk.all), Agreeing::new(&disk.next));
+        let mut counts: Vec<_> = self.states.iter().map(count).collect();
         for &Choice { component, version } in choices {
             let component = &self.components[component as usize];
-            chosen *= component.states();
-            count *= component.weight(version);
+            let disk = self.disk_of(component);
+            let (all, next) = &mut counts[disk];
+            all.choose(component.states(), component.weight(version));
+            if self.states[disk].next != BigUint::ZERO {
+                next.choose(component.states_next(), component.weight_next(version));
+            }
         }
-        count * (&self.states / chosen)
+        counts.into_iter().map(|(all, next)| all.count() - next.count()).product()
+    }
+
+    fn disk_of(&self, component: &Component) -> usize {
+        self.states.partition_point(|disk| disk.end <= component.sector)
     }
 
     /// How many different disk contents there are.
     pub fn contents(&self) -> BigUint {
-        let mut components_with: BTreeMap<usize, u32> = BTreeMap::new();
-        for component in &self.components {
-            *components_with.entry(component.versions.len()).or_default() += 1;
+        let disks = 0..self.states.len();
+        disks
+            .map(|disk| product(self.on(disk).map(|known| known.versions.len())) - self.contents_of_next(disk))
+            .product()
+    }
+
+    fn on(&self, disk: usize) -> impl Iterator<Item = &Component> {
+        self.components.iter().filter(move |component| self.disk_of(component) == disk)
+    }
+
+    /// How many contents of a disk only those states show that are counted with its next stage.
+    fn contents_of_next(&self, disk: usize) -> BigUint {
+        let DiskStates { all, next, .. } = &self.states[disk];
+        // A piece that changes nothing is in no component. If it is lost, the state is counted here.
+        let in_components: u32 = self.on(disk).map(Component::kept_next).sum();
+        if *next == BigUint::ZERO || &(all >> in_components) != next {
+            return BigUint::ZERO;
         }
-        components_with.into_iter().map(|(versions, count)| BigUint::from(versions).pow(count)).product()
+        product(self.on(disk).map(Component::versions_of_next))
     }
 
     pub fn component_at(&self, sector: u64) -> Option<u32> {

@@ -6,6 +6,7 @@
 //! what earlier recoveries answered. [`contents`] is what a recording has left on the disk.
 //! There are no sockets and no guests here: the crash disk has those.
 
+mod barriers;
 pub mod calls;
 pub mod choice;
 pub mod component;

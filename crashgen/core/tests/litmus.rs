@@ -2,10 +2,13 @@
 //! number of crash states and every disk content that they show. `*n` marks a content that n of them show.
 
 mod common;
+#[path = "litmus/drives.rs"]
+mod drives;
 
 use std::collections::BTreeMap;
 
 use common::{contents, parse, shown, RecordedLog};
+use drives::{BARRIER, PLP, THROUGH};
 use num_bigint::BigUint;
 
 struct Row {
@@ -358,6 +361,17 @@ fn a_replayed_log_is_a_prefix_of_what_was_completed() {
 }
 
 #[test]
+fn a_drive_that_writes_through_loses_only_what_is_under_way() {
+    check(THROUGH, "through");
+    check(PLP, "plp");
+}
+
+#[test]
+fn a_barrier_orders_and_does_not_persist() {
+    check(BARRIER, "barrier");
+}
+
+#[test]
 fn the_blocks_of_one_torn_write_count_as_sectors() {
     RecordedLog::new(&parse("w.0-15=A")).each_interval("torn", |interval, _| {
         assert_eq!(interval.components.len(), 16);
@@ -395,6 +409,48 @@ fn an_interval_says_at_which_instants_a_crash_finds_it() {
         (4, 1, vec![(16, 4, 3)]),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_stage_that_can_grow_no_more_is_handed_out_once_for_all_its_instants() {
+    let log = "start; w0=A; flush; return; start; w1=B; flush; return; start; w0=C; return";
+    let mut found = Vec::new();
+    RecordedLog::new(&parse(log)).each_interval("barrier", |interval, _| {
+        let instants = interval.instants.iter().map(|instant| (instant.event, instant.started, instant.returned));
+        let written = interval.pieces.iter().map(|piece| piece.event).collect::<Vec<_>>();
+        found.push((written, interval.absent.clone(), interval.states(), instants.collect::<Vec<_>>()));
+    });
+    let before = vec![(1, 0, 0)];
+    let [first, second, third] =
+        [vec![(6, 1, 0), (7, 1, 1)], vec![(12, 2, 1), (13, 2, 2)], vec![(16, 3, 2), (17, 3, 3)]];
+    let one = || BigUint::from(1u32);
+    let expected = [
+        (vec![], vec![], one(), before),
+        (vec![2], vec![], one() + 1u32, first),
+        (vec![2], vec![8], one(), [&second[..], &third].concat()),
+        (vec![8], vec![], one() + 1u32, second),
+        (vec![8], vec![14], one(), third.clone()),
+        (vec![14], vec![], one() + 1u32, third),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn many_epochs_have_few_intervals() {
+    const EPOCHS: usize = 300;
+    let letter = |i: usize| (b'A' + (i % 26) as u8) as char;
+    let epoch = |i: usize| format!("start; w.{}={}; flush; return", i % 16, letter(i));
+    let log: Vec<String> = (0..EPOCHS).map(epoch).collect();
+    let (mut intervals, mut pieces) = (0, 0);
+    let mut at: BTreeMap<u32, BigUint> = BTreeMap::new();
+    RecordedLog::new(&parse(&log.join("; "))).each_interval("barrier", |interval, _| {
+        intervals += 1;
+        pieces += interval.pieces.len();
+        let instants = interval.instants.iter().filter(|instant| instant.started > instant.returned);
+        instants.for_each(|instant| *at.entry(instant.started).or_default() += interval.states());
+    });
+    assert_eq!((intervals, pieces), (2 * EPOCHS, 2 * EPOCHS - 1));
+    assert!((1..=EPOCHS as u32).all(|writes| at[&writes] == BigUint::from(writes + 1)), "one for each prefix");
 }
 
 #[test]

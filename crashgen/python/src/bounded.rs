@@ -6,7 +6,7 @@ use postcrash_core::recording::{Event, Recording};
 use pyo3::exceptions::PyValueError;
 use pyo3::PyResult;
 
-/// The most pieces in all crash intervals together. Each takes some 2 µs.
+/// The most pieces, absent writes and instants in all crash intervals together. Each piece takes some 2 µs.
 const PIECES_MAX: u64 = 1 << 25;
 /// The most pieces of all discards and write-zeroes together. A few bytes of a recording can zero a whole disk.
 const ZEROED_PIECES_MAX: u64 = 1 << 22;
@@ -43,7 +43,8 @@ impl<'a> BoundedCursor<'a> {
             return Err(PyValueError::new_err(format!("its crash intervals have more than {PIECES_MAX} pieces")));
         }
         let interval = self.cursor.next_interval();
-        self.pieces += interval.as_ref().map_or(0, |found| found.pieces.len() as u64);
+        let size = |found: &Interval| found.pieces.len() + found.absent.len() + found.instants.len();
+        self.pieces += interval.as_ref().map_or(0, |found| size(found) as u64);
         Ok(interval)
     }
 }

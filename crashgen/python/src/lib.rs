@@ -161,6 +161,11 @@ impl Interval {
     }
 
     #[getter]
+    fn absent(&self) -> Vec<usize> {
+        self.0.absent.clone()
+    }
+
+    #[getter]
     fn components(&self) -> Vec<(u64, u64, Vec<BigUint>)> {
         let weights = |component: &postcrash_core::component::Component| {
             (0..component.versions.len() as u32).map(|version| component.weight(version)).collect()
@@ -345,8 +350,8 @@ impl PyDeviceModel {
     }
 
     #[getter]
-    fn keeps_unfinished(&self) -> bool {
-        self.0.keeps_unfinished()
+    fn untorn(&self) -> String {
+        device::untorn(self.0)
     }
 
     #[getter]

@@ -23,12 +23,16 @@ LETTERS = "ABC.0"
 
 @dataclass(frozen=True)
 class Model:
-    """A device model as its description defines it. `order` is "free", "submission" or "completion"."""
+    """A device model as its description defines it. `order` is "free", "submission" or "completion".
+
+    `flush` is what a flush does: "persists", "orders" or "nothing". `through`: a request is stable when it completes.
+    """
 
     name: str
     unit_sectors: int
     order: str = "free"
-    honest: bool = True
+    flush: str = "persists"
+    through: bool = False
 
 
 MODELS = [
@@ -37,9 +41,13 @@ MODELS = [
     Model("cache:2048", 4),
     Model("ordered", 8, "submission"),
     Model("ordered:1024", 2, "submission"),
-    Model("lying", 8, honest=False),
-    Model("lying:512", 1, honest=False),
+    Model("lying", 8, flush="nothing"),
+    Model("lying:512", 1, flush="nothing"),
     Model("prefix", DISK_SECTORS, "completion"),
+    Model("through", 8, through=True),
+    Model("plp", 1, through=True),
+    Model("barrier", 8, flush="orders"),
+    Model("barrier:2048", 4, flush="orders"),
 ]
 
 
@@ -159,7 +167,7 @@ class Recorder:
         return Recording(self._path)
 
     def contents(self, log: Log) -> dict[int, set[str]]:
-        """What the core finds: the disk contents before each event that ends a crash interval."""
+        """What the core finds: the disk contents at each instant that is judged, by the event before which it is."""
         recording = self.record(log)
         found: dict[int, set[str]] = {}
         for interval in intervals(recording, self._base, log.model.name):
@@ -167,7 +175,8 @@ class Recorder:
             for combination in product(*versions):
                 choices = list(enumerate(combination))
                 data = state_bytes(recording, self._base, log.model.name, interval.index, choices, 0, DISK_SECTORS)
-                found.setdefault(interval.before_event, set()).add(letters_of(data))
+                for event, _, _ in interval.instants:
+                    found.setdefault(event, set()).add(letters_of(data))
         return found
 
 

@@ -190,7 +190,8 @@ def test_pieces_kept_in_order_are_one_choice(tmp_path: Path, base: Path) -> None
 
 
 def test_the_device_models() -> None:
-    assert device_models() == ["cache", "torn", "ordered", "lying", "prefix"]
+    assert device_models() == ["cache", "torn", "ordered", "lying", "prefix", "through", "plp", "barrier"]
+    assert [DeviceModel(name).untorn for name in ("torn", "plp", "barrier:512")] == ["cache", "through", "barrier"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
+from postcrash._core import device_models
 from postcrash.harness.examination.session import JUDGE_NAMES
 from postcrash.model import Verdict
 from postcrash.properties.promises import (
@@ -24,7 +25,7 @@ from postcrash.targets import TARGETS, VARIANTS, Rule, Target, load_target, targ
 
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-MODELS = ("cache", "torn", "ordered", "lying", "prefix")
+MODELS = tuple(device_models())
 
 
 def speaking(rule: Rule) -> list[tuple[Target, str]]:

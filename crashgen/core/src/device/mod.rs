@@ -9,7 +9,8 @@
 //! lost. Discard and write-zeroes are in flight like a write of zeros. What had completed when the set-up ended is
 //! stable. A write that is never completed is in flight to the end.
 //!
-//! The models differ in which pieces a crash may keep: see [`cache`], [`ordered`], [`lying`] and [`prefix`].
+//! The models differ in which pieces a crash may keep: see [`cache`], [`ordered`], [`lying`], [`prefix`], [`through`] and
+//! [`barrier`].
 //!
 //! The atomic unit is 4096 bytes unless the name of the model says otherwise: `cache:16384` is a drive that persists
 //! units of 16 KiB, at multiples of 16 KiB, whole. An NVMe namespace with that NAWUPF (AWUPF of its controller)
@@ -20,10 +21,12 @@
 //! These are not modelled: bit rot, misdirected writes, pieces smaller than a sector, and a drive that returns anything
 //! but zeros or the old content for a discarded sector.
 
+pub mod barrier;
 pub mod cache;
 pub mod lying;
 pub mod ordered;
 pub mod prefix;
+pub mod through;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -31,10 +34,12 @@ use std::sync::{Mutex, PoisonError};
 use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 use thiserror::Error;
 
+use barrier::BarrierDrive;
 use cache::Cache;
 use lying::LyingDrive;
 use ordered::OrderedDrive;
 use prefix::Prefix;
+use through::WriteThrough;
 
 /// The order in which the pieces in flight persist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +69,13 @@ pub trait DeviceModel: Send + Sync {
     fn honours_fua(&self) -> bool {
         true
     }
-    /// Whether a crash may keep a request that has not completed.
-    fn keeps_unfinished(&self) -> bool {
-        self.order() != Order::Completion
+    /// Whether every request is stable when it completes.
+    fn writes_through(&self) -> bool {
+        false
+    }
+    /// Whether a flush that makes nothing stable orders: what is behind it persists after what is in front of it.
+    fn flush_orders(&self) -> bool {
+        false
     }
     /// Whether a crash may keep a part of a block (4096 B).
     fn tears_blocks(&self) -> bool {
@@ -93,7 +102,7 @@ struct Family {
 }
 
 /// All models. A new one is a file with a [`DeviceModel`], and an entry here.
-static FAMILIES: [Family; 5] = [
+static FAMILIES: [Family; 8] = [
     Family {
         name: "cache",
         unit: Unit::Usually(BLOCK_SECTORS),
@@ -123,6 +132,24 @@ static FAMILIES: [Family; 5] = [
         unit: Unit::Always(u64::MAX),
         make: |_| Box::new(Prefix),
         prose: "writes become durable in the order in which they were completed",
+    },
+    Family {
+        name: "through",
+        unit: Unit::Usually(BLOCK_SECTORS),
+        make: |unit_sectors| Box::new(WriteThrough { unit_sectors }),
+        prose: "a write is durable when it completes",
+    },
+    Family {
+        name: "plp",
+        unit: Unit::Always(1),
+        make: |unit_sectors| Box::new(WriteThrough { unit_sectors }),
+        prose: "power-loss protection, a write is durable when it completes",
+    },
+    Family {
+        name: "barrier",
+        unit: Unit::Usually(BLOCK_SECTORS),
+        make: |unit_sectors| Box::new(BarrierDrive { unit_sectors }),
+        prose: "a volatile write cache; flushes order writes and make nothing durable",
     },
 ];
 
@@ -185,15 +212,24 @@ fn make(name: &str) -> Result<Box<dyn DeviceModel>, ModelError> {
 
 /// What the drive of a model does, in words.
 pub fn prose(model: &dyn DeviceModel) -> String {
-    let name = model.name();
-    let family = name.split(':').next().unwrap_or_default();
-    let words = FAMILIES.iter().find(|known| known.name == family).map_or("", |family| family.prose);
+    let words = family_of(model).prose;
     match model.order() {
         Order::Free => {
             format!("{words}; units of {} bytes are never torn", model.atomic_unit_sectors() * SECTOR_BYTES as u64)
         }
         _ => words.to_owned(),
     }
+}
+
+/// The name of the same drive with an atomic unit of 4 KiB. A replay never cuts its entries.
+pub fn untorn(model: &dyn DeviceModel) -> String {
+    (family_of(model).make)(BLOCK_SECTORS).name()
+}
+
+fn family_of(model: &dyn DeviceModel) -> &'static Family {
+    let name = model.name();
+    let family = name.split(':').next().unwrap_or_default();
+    FAMILIES.iter().find(|known| known.name == family).expect("every model is of a family")
 }
 
 /// The number of sectors in a unit, which is given in bytes.
@@ -227,6 +263,9 @@ mod tests {
             ("cache:016384", "cache:16384"),
             ("lying:512", "lying:512"),
             ("ordered:4096", "ordered"),
+            ("through:512", "plp"),
+            ("through:4096", "through"),
+            ("barrier:4096", "barrier"),
             ("cache:9223372036854775808", "cache:9223372036854775808"),
         ];
         for (name, shortest) in names {
@@ -241,17 +280,26 @@ mod tests {
         assert!(summary("cache").ends_with("units of 4096 bytes are never torn"));
         assert!(summary("lying:16384").ends_with("flushes are ignored; units of 16384 bytes are never torn"));
         assert!(summary("prefix").ends_with("completed"));
+        assert!(summary("plp").ends_with("completes; units of 512 bytes are never torn"));
+        let untorn_of = |name: &str| untorn(find(name).expect("a model"));
+        let whole = [
+            ("torn", "cache"),
+            ("plp", "through"),
+            ("barrier:512", "barrier"),
+            ("cache:16384", "cache"),
+            ("prefix", "prefix"),
+        ];
+        assert!(whole.iter().all(|&(name, whole)| untorn_of(name) == whole));
         let tears = |name: &str| find(name).expect("a model").tears_blocks();
-        assert_eq!(["torn", "cache:1024", "cache", "prefix"].map(tears), [true, true, false, false]);
-        let keeps_unfinished = |name: &str| find(name).expect("a model").keeps_unfinished();
-        assert_eq!(["cache", "ordered", "lying", "prefix"].map(keeps_unfinished), [true, true, true, false]);
+        assert_eq!(["torn", "cache:1024", "plp", "cache", "prefix"].map(tears), [true, true, true, false, false]);
     }
 
     #[test]
     fn what_is_no_model_is_told() {
         let message = |name: &str| find(name).map(|model| model.name()).expect_err("no model").to_string();
         for name in ["cash", "", ":512", "Cache", "cash:512", " cache"] {
-            let known = "cache, torn, ordered, lying, prefix; cache, ordered and lying take";
+            let known = "cache, torn, ordered, lying, prefix, through, plp, barrier; \
+                         cache, ordered, lying, through and barrier take";
             assert!(message(name).starts_with(&format!("unknown device model '{name}'; known: {known}")));
         }
         for unit in ["", "0", "256", "511", "4095", "6144", "+512", "512:1", "x", "18446744073709551616"] {

@@ -249,11 +249,13 @@ pub fn read_letter(interval: &Interval, content: Content<'_>, sector: usize, cho
     letter_of(&bytes)
 }
 
-/// Each disk content with the number of crash states that show it. No content may appear twice.
+/// Each disk content with the number of crash states that show it. No content may appear twice. Contents whose states
+/// are all counted in another interval are left out.
 pub fn contents(interval: &Interval, content: Content<'_>) -> BTreeMap<Disk, BigUint> {
-    let states = states(interval, content);
-    let count = states.len();
-    let found: BTreeMap<Disk, BigUint> = states.into_iter().map(|(c, disk)| (disk, interval.covered(&c))).collect();
+    let counted = states(interval, content).into_iter().map(|(choices, disk)| (disk, interval.covered(&choices)));
+    let counted: Vec<_> = counted.filter(|(_, states)| *states != BigUint::ZERO).collect();
+    let count = counted.len();
+    let found: BTreeMap<Disk, BigUint> = counted.into_iter().collect();
     assert_eq!(found.len(), count, "a content comes twice");
     assert_eq!(BigUint::from(count), interval.contents());
     found

@@ -2,7 +2,8 @@
 //!
 //! This file shares no code with the core. It knows no intervals: at any instant it looks through the whole log for
 //! what is stable. Then it tries every assignment of the pieces in flight for every set of PREFLUSH writes under way
-//! whose flush may be done. For models that keep order it tries every prefix of all pieces.
+//! whose flush may be done. For models that keep order it tries every prefix of all pieces. If flushes only order, it
+//! tries every assignment and looks at each flush whether it allows that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +23,25 @@ pub struct Model {
     /// Sectors of the atomic unit.
     unit: usize,
     order: Order,
-    honest: bool,
+    flush: Flush,
+}
+
+/// When a write is stable, or what a flush does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    Persists,
+    Nothing,
+    Orders,
+    /// A write is stable when it completes.
+    NotNeeded,
 }
 
 const fn model(name: &'static str, unit: usize, order: Order) -> Model {
-    Model { name, unit, order, honest: true }
+    Model { name, unit, order, flush: Flush::Persists }
 }
 
-const fn lying(name: &'static str, unit: usize) -> Model {
-    Model { name, unit, order: Order::Free, honest: false }
+const fn free(name: &'static str, unit: usize, flush: Flush) -> Model {
+    Model { name, unit, order: Order::Free, flush }
 }
 
 pub const MODELS: &[Model] = &[
@@ -40,16 +51,27 @@ pub const MODELS: &[Model] = &[
     model("cache:8192", 16, Order::Free),
     model("ordered", 8, Order::Submission),
     model("ordered:1024", 2, Order::Submission),
-    lying("lying", 8),
-    lying("lying:512", 1),
+    free("lying", 8, Flush::Nothing),
+    free("lying:512", 1, Flush::Nothing),
     model("prefix", usize::MAX, Order::Completion),
+    free("through", 8, Flush::NotNeeded),
+    free("plp", 1, Flush::NotNeeded),
+    free("barrier", 8, Flush::Orders),
+    free("barrier:2048", 4, Flush::Orders),
+    free("barrier:512", 1, Flush::Orders),
 ];
 
 /// A piece of a write or discard.
 pub struct Piece {
-    request: u32,
+    pub request: u32,
     /// What each of its sectors shows.
     shows: Vec<(usize, u8)>,
+}
+
+impl Piece {
+    pub fn sector(&self) -> usize {
+        self.shows[0].0
+    }
 }
 
 /// For each disk content: how many crash states give it, and the fewest pieces lost in one that does.
@@ -68,6 +90,13 @@ pub struct Reference<'a> {
     pub model: Model,
 }
 
+impl Model {
+    /// Whether the core has several crash intervals at one instant, each for other crash states.
+    pub fn has_stages(&self) -> bool {
+        self.flush == Flush::Orders
+    }
+}
+
 impl Reference<'_> {
     pub fn find(&self, wanted: impl Fn(&Step) -> bool) -> Option<usize> {
         self.steps.iter().position(wanted)
@@ -81,7 +110,7 @@ impl Reference<'_> {
         }
     }
 
-    fn submitted(&self, id: u32) -> usize {
+    pub fn submitted(&self, id: u32) -> usize {
         self.find(|step| matches!(step, Step::Submit(other, _) if *other == id)).expect("submitted")
     }
 
@@ -99,10 +128,34 @@ impl Reference<'_> {
         matches!(self.request(id), Request::Write { preflush: true, .. })
     }
 
+    fn is_flush(&self, id: u32) -> bool {
+        *self.request(id) == Request::Flush || self.is_preflush(id)
+    }
+
+    /// Whether a crash may keep exactly the pieces that are `kept`, if flushes only order: for no flush a piece behind it
+    /// is kept and one in front of it is lost.
+    pub fn is_in_order(&self, pieces: &[Piece], kept: &[bool], now: usize) -> bool {
+        if self.model.flush != Flush::Orders {
+            return true;
+        }
+        let mut flushes = self.submitted_before(now);
+        flushes.retain(|&id| self.is_flush(id));
+        flushes.into_iter().all(|flush| {
+            let completed = |id| self.completed(id, now);
+            let is_before = |id| completed(id).is_some_and(|at| at < self.submitted(flush));
+            let is_behind = |id| id == flush || completed(flush).is_some_and(|at| at < self.submitted(id));
+            let any_kept_behind = pieces.iter().zip(kept).any(|(piece, kept)| *kept && is_behind(piece.request));
+            let any_lost_before = pieces.iter().zip(kept).any(|(piece, kept)| !kept && is_before(piece.request));
+            !(any_kept_behind && any_lost_before)
+        })
+    }
+
     /// PREFLUSH writes under way.
     fn held(&self, now: usize) -> Vec<u32> {
         let mut all = self.submitted_before(now);
-        all.retain(|&id| self.model.honest && self.is_preflush(id) && self.completed(id, now).is_none());
+        all.retain(|&id| {
+            self.model.flush == Flush::Persists && self.is_preflush(id) && self.completed(id, now).is_none()
+        });
         all
     }
 
@@ -113,10 +166,12 @@ impl Reference<'_> {
         if set_up.is_some_and(|end| completed < end) {
             return true;
         }
-        if !self.model.honest {
-            return false;
+        match self.model.flush {
+            Flush::Persists => {}
+            Flush::Nothing | Flush::Orders => return false,
+            Flush::NotNeeded => return true,
         }
-        let is_flush = |&id: &u32| *self.request(id) == Request::Flush || self.is_preflush(id);
+        let is_flush = |&id: &u32| self.is_flush(id);
         let is_done = |&id: &u32| self.completed(id, now).is_some() || flushed.contains(&id);
         let mut flushes = self.submitted_before(now).into_iter().filter(is_flush).filter(is_done);
         let fua = matches!(self.request(id), Request::Write { fua: true, .. });
@@ -176,8 +231,10 @@ impl Reference<'_> {
         for lost in 0..1u64 << open.len() {
             let mut kept = vec![true; pieces.len()];
             open.iter().enumerate().for_each(|(bit, &i)| kept[i] = lost >> bit & 1 == 0);
-            let lost = (0..pieces.len()).filter(|&i| !kept[i]).collect();
-            count(&mut space, Self::shown(&pieces, &kept), lost);
+            if self.is_in_order(&pieces, &kept, now) {
+                let lost = (0..pieces.len()).filter(|&i| !kept[i]).collect();
+                count(&mut space, Self::shown(&pieces, &kept), lost);
+            }
         }
         space
     }
@@ -209,6 +266,13 @@ impl Reference<'_> {
         }
     }
 
+    pub fn spaces_count(&self, now: usize) -> usize {
+        match self.model.order {
+            Order::Free => 1 << self.held(now).len(),
+            Order::Submission | Order::Completion => 1,
+        }
+    }
+
     /// Which of the pieces at `now` every crash keeps.
     pub fn forced(&self, pieces: &[Piece], now: usize) -> Vec<bool> {
         let stable: Vec<bool> = pieces.iter().map(|piece| self.is_stable(piece.request, now, &[])).collect();
@@ -234,14 +298,31 @@ impl Reference<'_> {
     }
 
     /// The instants just before something becomes stable after the set-up, those just before an operation starts or
-    /// returns, and the end.
+    /// returns, and the end. If a write is stable when it completes, those at which there is nothing new since the last
+    /// one are left out: no mark and no write.
     pub fn judged(&self) -> Vec<usize> {
         let Some(durable) = self.find(|step| *step == Step::Durable) else { return Vec::new() };
         let end = self.steps.len();
         let is_judged = |&now: &usize| {
             self.forced_count(now) != self.forced_count(now + 1) || self.marks(now) != self.marks(now + 1)
         };
-        (durable + 1..end).filter(is_judged).chain([end]).collect()
+        let mut judged: Vec<usize> = Vec::new();
+        for now in (durable + 1..end).filter(is_judged).chain([end]) {
+            let is_mark = now == end || self.marks(now) != self.marks(now + 1);
+            let is_new = |&last: &usize| {
+                let writes = |step: &Step| matches!(step, Step::Submit(_, request) if *request != Request::Flush);
+                self.marks(last) != self.marks(now) || self.steps[last..now].iter().any(writes)
+            };
+            if is_mark || self.model.flush != Flush::NotNeeded || judged.last().is_none_or(is_new) {
+                judged.push(now);
+            }
+        }
+        judged
+    }
+
+    /// Whether an instant has all crash states of the instants before it since something became stable.
+    pub fn only_grows(&self) -> bool {
+        self.model.flush != Flush::NotNeeded
     }
 }
 

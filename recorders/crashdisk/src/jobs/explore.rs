@@ -203,6 +203,22 @@ impl IntervalExploration {
             recordings: Vec::new(),
         }
     }
+
+    /// Count an execution that has ended, unless all its states belong to the next crash interval.
+    fn add(&mut self, space: Space<'_>, result: RecoveryResult, recording: Option<Recording>) {
+        let choices = self.explorer.choices();
+        if space.covered(&choices) == BigUint::ZERO {
+            return;
+        }
+        if let (Some(recording), Ok(bytes)) = (recording, &result) {
+            let (interval, observation) = (space.interval.index, parse(bytes));
+            let instants = space.interval.instants.clone();
+            let crashed = RecoveredState { interval, instants, choices: choices.clone(), observation };
+            self.recordings.push((crashed, recording));
+        }
+        self.sample.offer(&choices, &result);
+        self.tallies.add(space, choices, result);
+    }
 }
 
 fn explorer(job: &Explore, interval: &Interval) -> Box<dyn Explorer> {
@@ -283,15 +299,7 @@ impl Campaign<'_> {
                 let keep = scratch.as_deref().map_or(remember, Keep::Recording);
                 let IntervalExploration { explorer, cold, .. } = &mut *exploration;
                 let (result, recording) = self.run(explorer.as_mut(), cold, space, keep)?;
-                let choices = exploration.explorer.choices();
-                if let (Some(recording), Ok(bytes)) = (recording, &result) {
-                    let (interval, observation) = (space.interval.index, parse(bytes));
-                    let instants = space.interval.instants.clone();
-                    let crashed = RecoveredState { interval, instants, choices: choices.clone(), observation };
-                    exploration.recordings.push((crashed, recording));
-                }
-                exploration.sample.offer(&choices, &result);
-                exploration.tallies.add(space, choices, result);
+                exploration.add(space, result, recording);
             } else {
                 return Ok(true);
             }

@@ -86,6 +86,13 @@ def test_a_crash_that_lost_a_part_cannot_be_made(recorded: Any) -> None:
     assert cut(recorded, 2, finding((0, 1), torn=1))[1] is False
 
 
+def test_no_replay_ends_where_a_write_completes(recorded: Any, tmp_path: Path) -> None:
+    recording, _ = recorded
+    through = recording, intervals(recording, tmp_path / "base.img", "through")
+    assert cut(through, 1, finding(())) == (LogCut(3, 0), False)
+    assert cut(through, 2, finding((0, 1)))[1] is False
+
+
 def written(store: Any, crash: Any, tried: Reproducer | None) -> str:
     return fstests_test(
         store,
@@ -134,7 +141,7 @@ def test_one_that_did_not_or_that_fstests_cannot_make_is_not(recorded: Any, stor
 def test_what_no_test_can_show_is_refused(recorded: Any, store: Any) -> None:
     crash = crashed(recorded, ())
     crash.model = "lying"
-    with pytest.raises(NoCommandError, match="where flushes do nothing"):
+    with pytest.raises(NoCommandError, match="whose flushes do not persist"):
         written(store, crash, None)
     crash.model, crash.base = "cache", "r-0123456789abcdef/3/-"
     with pytest.raises(NoCommandError, match="a second time, within recovery"):

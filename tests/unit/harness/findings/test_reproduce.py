@@ -26,7 +26,7 @@ def test_there_is_no_script_without_one_crash_of_the_workload(changed: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [("cache", "what its program does to files is not known"), ("lying", "flushes do nothing")]
+    ("model", "said"), [("cache", "what its program does to files is not known"), ("lying", "flushes do not persist")]
 )
 def test_what_a_program_does_and_a_disk_that_lies_are_beyond_a_script(model: str, said: str) -> None:
     nothing: Any = None

@@ -135,4 +135,5 @@ def test_all_ways_to_run_that_take_less_are_tried_the_weakest_first() -> None:
     assert ways(Exploration(held=3)) == [(None, "cache", 1)]
     assert ways(Exploration(model="lying", depth=2)) == [(None, "lying", 1)], "a lying disk breaks other promises"
     assert ways(Exploration(model="torn", held=3)) == [(None, "cache", 1), (3, "cache", 1), (None, "torn", 1)]
+    assert ways(Exploration(model="plp")) == [(None, "through", 1)], "a cache loses more than torn blocks do"
     assert len(ways(Exploration(model="torn", held=3, depth=2))) == 7

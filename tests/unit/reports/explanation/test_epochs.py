@@ -36,7 +36,7 @@ class Made:
         base, path = folder / "base.img", folder / "made.pcr"
         base.write_bytes(bytes(SECTORS * 512))
         write_recording(path, SECTORS, "{}", list(events))
-        self.recording, self.model = Recording(path), model
+        self.recording = Recording(path)
         self.intervals = intervals(self.recording, base, model)
 
     @property
@@ -45,7 +45,8 @@ class Made:
 
     def told(self, *lost: int, interval: int = -1) -> list[tuple[str, list[tuple[int, int, str]]]]:
         """Each epoch's end and its parts: sector, sectors, status."""
-        raw = raw_epochs(self.recording, self.intervals[interval], frozenset(lost), self.model)
+        found = self.intervals[interval]
+        raw = raw_epochs(self.recording, found, frozenset(lost), found.before_event)
         return [(each.ended, [(part.sector, part.sectors, part.status) for part in each.parts]) for each in raw]
 
 
@@ -116,10 +117,22 @@ def test_a_replay_of_a_log_loses_what_never_completed(tmp_path: Path, unfinished
     assert ordered.told() == [("crash", [(800, 8, "stable"), (904, 8, "stable")])]
 
 
+def test_what_is_behind_a_barrier_that_is_not_passed_is_lost(tmp_path: Path) -> None:
+    """The first interval lasts to the end of the recording, and its crash may come before the last write."""
+    marks: list[Event] = [("returned", 0, 0), ("started", 1), write(4, 304), ("complete", 4)]
+    made = Made(tmp_path, (*START, *FLUSHED, write(3, 904), ("complete", 3), *marks), "barrier")
+    first = next(each for each in made.intervals if len(each.instants) == 3)
+    for crash, sectors in ((8, [800, 904]), (9, [800, 904]), (12, [800, 904, 304])):
+        raw = raw_epochs(made.recording, first, frozenset([0]), crash)
+        parts = [(part.sector, part.status) for epoch in raw for part in epoch.parts]
+        assert parts == [(sector, "lost") for sector in sectors]
+    assert made.told(0) == [("flush", [(800, 8, "stable")]), ("crash", [(904, 8, "lost"), (304, 8, "kept")])]
+
+
 def test_the_set_up_is_told_only_as_far_as_it_is_in_flight(tmp_path: Path) -> None:
     early: list[Event] = [write(1, 0), ("complete", 1), ("flush", 2), ("complete", 2), write(3, 104), write(4, 200)]
     made = Made(tmp_path, (*early, *START, ("zero", 5, 304, 8, False), ("zero", 6, 400, 16, True)))
-    told = raw_epochs(made.recording, made.last, frozenset((0, 3)), made.model)
+    told = raw_epochs(made.recording, made.last, frozenset((0, 3)), made.last.before_event)
     assert [(part.kind, part.sector, part.sectors, part.status, part.during) for part in told[0].parts] == [
         ("write", 104, 8, "lost", 0),
         ("write", 200, 8, "kept", 0),
@@ -132,7 +145,7 @@ def test_the_set_up_is_told_only_as_far_as_it_is_in_flight(tmp_path: Path) -> No
 def test_parts_of_a_write_have_the_bytes_that_were_written_there(tmp_path: Path) -> None:
     content = b"".join(bytes([number]) * 4096 for number in range(1, 5))
     made = Made(tmp_path, (*START, ("write", 1, 800, content, False, False), ("write", 2, 832, content, False, False)))
-    (epoch,) = raw_epochs(made.recording, made.last, frozenset((1, 2)), made.model)
+    (epoch,) = raw_epochs(made.recording, made.last, frozenset((1, 2)), made.last.before_event)
     assert [(part.sector, part.sectors, part.status) for part in epoch.parts] == [
         *((800, 8, "kept"), (808, 16, "lost"), (824, 40, "kept")),
     ]
@@ -245,7 +258,7 @@ def test_what_had_started_and_sent_nothing_is_named(tmp_path: Path, started: int
     """Neither the set-up nor operations that write nothing."""
     third = pattern(WORKLOAD.operations[2].tag or 0, 0, 4096)
     made = Made(tmp_path, (*START, ("write", 1, 800, third, False, False)))
-    assert unsent(made.recording, made.last, WORKLOAD, started) == of(WORKLOAD, *numbers)
+    assert unsent(made.recording, made.last.before_event, WORKLOAD, started) == of(WORKLOAD, *numbers)
 
 
 def test_what_was_sent_after_the_crash_had_not_been_sent(tmp_path: Path) -> None:
@@ -253,5 +266,5 @@ def test_what_was_sent_after_the_crash_had_not_been_sent(tmp_path: Path) -> None
     early: list[Event] = [("write", 9, 800, pattern(tags[2], 0, 4096), False, False), *START]
     late: list[Event] = [("write", 3, 808, pattern(tags[4], 4096, 100).ljust(512, b"\0"), False, False)]
     made = Made(tmp_path, (*early, *FLUSHED, ("returned", 0, 0), ("started", 1), *late))
-    assert unsent(made.recording, made.intervals[0], WORKLOAD, 6) == of(WORKLOAD, 3, 5, 6)
-    assert unsent(made.recording, made.last, WORKLOAD, 6) == of(WORKLOAD, 3, 6)
+    assert unsent(made.recording, made.intervals[0].before_event, WORKLOAD, 6) == of(WORKLOAD, 3, 5, 6)
+    assert unsent(made.recording, made.last.before_event, WORKLOAD, 6) == of(WORKLOAD, 3, 6)
