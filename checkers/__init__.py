@@ -18,6 +18,7 @@ from postcrash.checkers.never_written import NeverWritten
 from postcrash.checkers.null_files import NullFiles
 from postcrash.checkers.one_name import OneName
 from postcrash.checkers.removed_names import RemovedNames
+from postcrash.checkers.untorn import Untorn
 from postcrash.checkers.usable import Usable
 
 CHECKERS: tuple[Checker, ...] = (
@@ -28,6 +29,7 @@ CHECKERS: tuple[Checker, ...] = (
     Durability(),
     NeverWritten(),
     ForeignBytes(),
+    Untorn(),
     LinkCounts(),
     Usable(),
 )

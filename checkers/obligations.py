@@ -173,12 +173,27 @@ def _known_content(workload: Workload, barrier: Barrier, inode: int, states: int
 
 def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "FileContent":
     first, sizes = states[0], [entry.size for entry in states]
+    if barrier.persistence in _PARTS:
+        return _partial_content(workload, states, _part(barrier, workload, first))
     moved = displaced(workload, (entry.segments for entry in states))
-    if barrier.persistence not in _PARTS:
-        return FileContent(workload, min(sizes), max(sizes), _runs(states, first.segments, moved), first.size)
-    wanted = _part(barrier, workload, first)
+    return FileContent(workload, min(sizes), max(sizes), _runs(states, first.segments, moved), first.size)
+
+
+def _partial_content(workload: Workload, states: list[Entry], wanted: Segments) -> "FileContent":
+    moved = displaced(workload, (entry.segments for entry in states))
     end = max((run.end for run in wanted), default=0)
-    return FileContent(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted, moved), end)
+    size_min = min(end, *(entry.size for entry in states))
+    return FileContent(workload, size_min, None, _runs(_around(states, wanted), wanted, moved), end)
+
+
+@lru_cache(maxsize=4096)
+def whole_write(workload: Workload, number: int, inode: int, started: int) -> "FileContent":
+    """What the write by operation `number` would have made durable with O_SYNC, once `started` operations had started.
+
+    The file shows no less than this if none of the write's bytes is missing.
+    """
+    states = inode_history(workload).states(inode, number + 1, started)
+    return _partial_content(workload, states, clipped(states[0].segments, *workload.operations[number].byte_range))
 
 
 def _around(states: list[Entry], wanted: Segments) -> list[Entry]:

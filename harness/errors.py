@@ -11,14 +11,14 @@ from postcrash.store.consoles import Casualty
 
 _UNSUPPORTED = {
     **dict.fromkeys(("link", "symlink", "mknod", "mkdir"), EPERM),
-    **dict.fromkeys(("exchange", "dwrite", "dwrite-osync", "reflink", "dedupe"), EINVAL),
+    **dict.fromkeys(("exchange", "dwrite", "dwrite-osync", "awrite", "awrite-odsync", "reflink", "dedupe"), EINVAL),
     **dict.fromkeys(("fallocate collapse-range", "fallocate insert-range"), EINVAL),
     "truncate": EPERM,
     "mmapwrite": ENODEV,
 }
 """Errors of operations that a file system does not support, besides ENOSYS and EOPNOTSUPP: link(2), symlink(2),
-mknod(2), mkdir(2), rename(2), open(2) of O_DIRECT, ioctl_ficlonerange(2), ioctl_fideduperange(2), fallocate(2) of
-blocks that are larger than ours, truncate(2), mmap(2)."""
+mknod(2), mkdir(2), rename(2), open(2) of O_DIRECT, readv(2) of RWF_ATOMIC, ioctl_ficlonerange(2),
+ioctl_fideduperange(2), fallocate(2) of blocks that are larger than ours, truncate(2), mmap(2)."""
 
 
 def is_unsupported(operation: str, errno: int) -> bool:

@@ -48,6 +48,11 @@ _SIZE = re.compile(r"([0-9]{1,12})([KM]?)")
 _UNITS = {"": 1, "K": KIB, "M": MIB}
 
 
+def is_naturally_aligned(offset: int, length: int) -> bool:
+    """Whether the length is a power of two and the offset a multiple of it, as RWF_ATOMIC asks for: readv(2)."""
+    return length > 0 and length & (length - 1) == 0 and offset % length == 0
+
+
 class ArgumentError(ValueError):
     """An argument is not what it should be. The text says what was expected."""
 

@@ -66,6 +66,10 @@ class WorkloadBuilder:
         """Write with O_DIRECT; offset and length are multiples of 512."""
         return self._add("dwrite", path, offset, length)
 
+    def awrite(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
+        """Write with O_DIRECT and RWF_ATOMIC; length is a power of two, and offset a multiple of it."""
+        return self._add("awrite", path, offset, length)
+
     def mmapwrite(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
         """Store through a shared mapping; a shorter file grows first."""
         return self._add("mmapwrite", path, offset, length)
@@ -145,6 +149,10 @@ class WorkloadBuilder:
     def dwrite_osync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
         """Write with O_DIRECT and O_SYNC; offset and length are multiples of 512."""
         return self._add("dwrite-osync", path, offset, length)
+
+    def awrite_odsync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
+        """Write with O_DIRECT, RWF_ATOMIC and O_DSYNC; as `awrite`."""
+        return self._add("awrite-odsync", path, offset, length)
 
     def writeback(self, path: str, offset: int | None = None, length: int | None = None) -> "WorkloadBuilder":
         """Write dirty pages of the file, or of a range of it, to the disk."""

@@ -120,6 +120,7 @@ class Form:
     opens        it makes a handle
     persistence  what is promised to survive a crash once it has returned
     fsyncs       the kernel does with it all that fsync of the file does
+    untorn       after a crash all of the bytes that it writes are there, or none (RWF_ATOMIC)
     environment  the kernel may do it by itself at any time
     optional     how many of the last arguments may be left out, all together
     """
@@ -134,6 +135,7 @@ class Form:
     opens: bool = False
     persistence: Persistence | None = None
     fsyncs: bool = False
+    untorn: bool = False
     environment: bool = False
     optional: int = 0
 
@@ -179,6 +181,7 @@ _VALUE = Argument("VALUE", "value", Kind.XATTR_VALUE)
 
 _cached_write = partial(Form, content="path", data=Route.CACHE)
 _direct_write = partial(Form, content="path", data=Route.DIRECT)
+_untorn_write = partial(_direct_write, untorn=True)
 
 _TABLE = (
     Form("mkdir", (_DIRECTORY,), "make a directory", naming=Naming.MAKE),
@@ -201,6 +204,7 @@ _TABLE = (
     _cached_write("write", (_FILE, *_RANGE), "write through the page cache"),
     _cached_write("append", (_FILE, _RANGE[1]), "write at the end of the file"),
     _direct_write("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512"),
+    _untorn_write("awrite", (_NAMED, *_SECTORS), "write with O_DIRECT and RWF_ATOMIC; OFFSET is a multiple of LENGTH"),
     Form(
         "mmapwrite",
         (_FILE, *_RANGE),
@@ -243,6 +247,12 @@ _TABLE = (
         "write with O_DIRECT and O_SYNC",
         persistence=Persistence.OWN,
         fsyncs=True,
+    ),
+    _untorn_write(
+        "awrite-odsync",
+        (_NAMED, *_SECTORS),
+        "write with O_DIRECT, RWF_ATOMIC and O_DSYNC",
+        persistence=Persistence.OWN,
     ),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import cast
 
-from postcrash.model.argument import MIB, SHIFTS
+from postcrash.model.argument import MIB, SHIFTS, is_naturally_aligned
 from postcrash.model.operation import HANDLE, PROGRAM_FORMS, Operation
 from postcrash.model.segments import (
     ZERO,
@@ -307,6 +307,14 @@ def _write(tree: Tree, operation: Operation, _inode: int) -> Changes:
     return _with_content(tree, entry, segments)
 
 
+def _untorn_write(tree: Tree, operation: Operation, inode: int) -> Changes:
+    """Which lengths a file takes is not known here."""
+    start, end = operation.byte_range
+    if not is_naturally_aligned(start, end - start):
+        raise _Refusal("EINVAL", "LENGTH is no power of two, or OFFSET is no multiple of LENGTH")
+    return _write(tree, operation, inode)
+
+
 def _append(tree: Tree, operation: Operation, inode: int) -> Changes:
     entry = _file(tree, operation.path)
     return _write(tree, replace(operation, offset=entry.size), inode)
@@ -416,6 +424,7 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "write": _write,
     "append": _append,
     "dwrite": _write,
+    "awrite": _untorn_write,
     "mmapwrite": _write,
     "truncate": _truncate,
     "fallocate": _fallocate,
@@ -436,6 +445,7 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "write-osync": _write,
     "write-odsync": _write,
     "dwrite-osync": _write,
+    "awrite-odsync": _untorn_write,
     "writeback": _check_file,
     "commit": _nothing,
     "checkpoint": _nothing,

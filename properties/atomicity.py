@@ -1,5 +1,6 @@
 """Atomicity beyond the tables of the papers: each operation leaves its old state or its new one behind."""
 
+from postcrash.model import words_where
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.family import D_AND_E, PUSHED, Row, endings
 from postcrash.properties.kinds import Atomic
@@ -9,6 +10,7 @@ SOURCE = "ours"
 
 _FILE = "creat a; append a 12288"
 _TWO = "creat a; append a 4096; creat b; append b 4096"
+_LONG = "creat a; append a 16384"
 _SYNCED = ("fsync .", "commit")
 
 
@@ -129,6 +131,19 @@ ATOMICITY = (
         *endings("a-direct-block", _FILE, "dwrite a 4096 4096", "fsync a", "commit"),
         *endings("a-direct-longer", "creat a; append a 4096", "dwrite a 4096 4096", "fsync a", "commit"),
         selected=operations("dwrite", where=is_within(BLOCK_BYTES)),
+    ),
+    _atomic(
+        "A-untorn",
+        "RWF_ATOMIC write atomic",
+        "What a write with RWF_ATOMIC put over a range of a file is there as a whole after a crash or not at all.",
+        *endings("a-untorn", _LONG, "awrite a 8192 8192", "fsync a", "commit"),
+        ("a-untorn-block-fsync-a", _LONG, "awrite a 8192 4096; fsync a"),
+        ("a-untorn-odsync", _LONG, "awrite-odsync a 8192 8192"),
+        ("a-untorn-hole-fsync-a", "creat a; truncate a 16384", "awrite a 8192 8192; fsync a"),
+        ("a-untorn-part-hole-fsync-a", "creat a; write a 8192 4096; truncate a 16384", "awrite a 8192 8192; fsync a"),
+        ("a-untorn-unwritten-fsync-a", "creat a; fallocate a none 0 16384", "awrite a 8192 8192; fsync a"),
+        ("a-untorn-shared-fsync-a", f"{_LONG}; creat b; reflink a 0 b 0 16384", "awrite a 8192 8192; fsync a"),
+        selected=operations(*words_where(lambda form: form.untorn), where=is_overwrite),
     ),
     _atomic(
         "A-xattr",

@@ -24,6 +24,9 @@ LEVELS = {
 }
 
 
+_OF_UNTORN = "A-untorn"
+
+
 @dataclass(frozen=True)
 class Expectation:
     """A level, with the `name` by which it was asked for.
@@ -94,12 +97,12 @@ class Expectation:
 def _documented(target: Target, model: str) -> tuple[Property, ...]:
     """The properties that documents promise for `target`, except those that other judges ask or that cannot fail here.
 
-    The checker `durability`, which knows no mount options, asks what a call makes durable. Torn blocks are a question
-    only on a device that tears blocks.
+    The checker `durability`, which knows no mount options, asks what a call makes durable, and `untorn` what RWF_ATOMIC
+    promises. Torn blocks are a question only on a device that tears blocks.
     """
     promised = (each for each in PROPERTIES if statements_of(target, model, each.name).promise)
-    torn = () if DeviceModel(model).tears_blocks else TORN_BLOCKS
-    return tuple(each for each in promised if not _is_for_durability(each) and each.name not in torn)
+    left_out = {_OF_UNTORN} if DeviceModel(model).tears_blocks else {_OF_UNTORN, *TORN_BLOCKS}
+    return tuple(each for each in promised if not _is_for_durability(each) and each.name not in left_out)
 
 
 def _is_for_durability(prop: Property) -> bool:

@@ -20,6 +20,8 @@ SIMPLER_WORDS = {
     "mmapwrite": "write",
     "write-osync": "write",
     "dwrite-osync": "dwrite",
+    "awrite": "dwrite",
+    "awrite-odsync": "awrite",
     "write-odsync": "write",
     "write": "append",
     "msync": "fsync",

@@ -1,8 +1,9 @@
 """Handlers of calls that change contents or make them durable."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from postcrash.model.argument import OFFSET_MAX
+from postcrash.model.argument import OFFSET_MAX, is_naturally_aligned
+from postcrash.model.operation import FORMS, Route
 from postcrash.model.quoting import shown_word
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.strace.arguments import flags, number, string, vector
@@ -25,33 +26,47 @@ def _put(context: Context, opened: Description, offset: int | None, payload: byt
     if length == 0:
         return
     given = opened.flags | _flags_of_one_write(context)
-    appends = "O_APPEND" in given
-    start = node.size if appends else opened.position if offset is None else offset
+    start = node.size if "O_APPEND" in given else opened.position if offset is None else offset
     if offset is None:
         opened.position = start + length
     path, end = context.path_of(node), ends_within(start + length)
-    aligned = start % SECTOR_BYTES == 0 and length % SECTOR_BYTES == 0
-    if "O_DIRECT" in given and aligned:
-        context.emit("dwrite", path, start, length, payload=payload)
-    elif "O_SYNC" in given:
-        context.emit("write-osync", path, start, length, payload=payload)
-    elif appends:
-        context.emit("append", path, length, payload=payload)
-    else:
-        context.emit("write", path, start, length, payload=payload)
+    word = _word(given, start, length)
+    place = (length,) if word == "append" else (start, length)
+    context.emit(word, path, *place, payload=payload)
     node.size = max(node.size, end)
-    if "O_DIRECT" in given and not aligned:
-        context.leave_out("that it bypasses the page cache, as it is no multiple of 512 bytes; the write is mapped")
-    if "O_DSYNC" in given:
-        context.leave_out("the promise of O_DSYNC; the write is mapped")
-    elif "O_SYNC" in given and "O_DIRECT" in given and aligned:
-        context.leave_out("the promise of O_SYNC, of a write with O_DIRECT; the write is mapped")
+    for lost in _lost(given, word):
+        context.leave_out(f"{lost}; the write is mapped")
+
+
+def _word(given: frozenset[str], start: int, length: int) -> str:
+    """The operation for a write with these flags of open."""
+    if "O_DIRECT" in given and start % SECTOR_BYTES == 0 and length % SECTOR_BYTES == 0:
+        if "O_ATOMIC" not in given or not is_naturally_aligned(start, length):
+            return "dwrite"
+        return "awrite-odsync" if given & {"O_SYNC", "O_DSYNC"} else "awrite"
+    if "O_SYNC" in given:
+        return "write-osync"
+    return "append" if "O_APPEND" in given else "write"
+
+
+def _lost(given: frozenset[str], word: str) -> Iterator[str]:
+    """What the flags ask for besides what the operation does."""
+    is_direct = FORMS[word].data is Route.DIRECT
+    if "O_DIRECT" in given and not is_direct:
+        yield "that it bypasses the page cache, as it is no multiple of 512 bytes"
+    if word == "awrite-odsync":
+        if "O_SYNC" in given:
+            yield "what O_SYNC promises beyond O_DSYNC"
+    elif "O_DSYNC" in given:
+        yield "the promise of O_DSYNC"
+    elif "O_SYNC" in given and is_direct:
+        yield "the promise of O_SYNC, of a write with O_DIRECT"
 
 
 def _flags_of_one_write(context: Context) -> frozenset[str]:
-    """The flags of pwritev2, as flags of open."""
+    """The flags of pwritev2, as flags of open. Older versions of strace print RWF_ATOMIC as a number."""
     given = flags(context.argument(4)) if context.call.name == "pwritev2" else ()
-    return frozenset(name.replace("RWF_", "O_") for name in given)
+    return frozenset(name.partition(" ")[0].replace("RWF_", "O_").replace("0x40", "O_ATOMIC") for name in given)
 
 
 def _whole(printed: tuple[bytes, bool], length: int) -> bytes | None:

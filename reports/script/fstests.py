@@ -41,6 +41,7 @@ _NEEDS = {
     "dedupe": ("reflink", "_require_scratch_dedupe"),
     **dict.fromkeys(("setxattr", "removexattr"), ("attr", "_require_attrs user")),
     **dict.fromkeys(("dwrite", "dwrite-osync"), ("", "_require_odirect")),
+    **dict.fromkeys(("awrite", "awrite-odsync"), ("atomicwrites", "_require_scratch_write_atomic")),
 }
 """By the operation's word: the file of common functions, and what a test requires."""
 _templates = Environment(

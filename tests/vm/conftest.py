@@ -15,7 +15,7 @@ from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.events import ExplorationEnd, ExplorationEvent, IntervalReport, ProgressEvent
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernels.debian import IMAGE, Suite
+from postcrash.harness.guests.kernels.debian import IMAGE, UML, Suite
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -30,6 +30,7 @@ from .command import postcrash
 SUITE = "bookworm"
 SERIES = "6.1."
 """Debian's user-mode Linux of this suite is of the same series."""
+NEWER_SUITE, NEWER_SERIES = "sid", "7.2."
 
 
 def overwriting() -> WorkloadBuilder:
@@ -92,6 +93,17 @@ def image() -> Kernel:
     if not found:
         with Suite(SUITE, cache_folder()).unpacked(IMAGE) as parts:
             found = [stock.add(f"{SUITE}-test", parts)]
+    return kernel_at(found[-1].path, found[-1].modules, cache_folder())
+
+
+@pytest.fixture(scope="session")
+def newer_kernel() -> Kernel:
+    """Debian's newer user-mode Linux. It is fetched if it is missing."""
+    stock = Stock(cache_folder())
+    found = [kernel for kernel in stock.all() if kernel.engine == "uml" and kernel.version.startswith(NEWER_SERIES)]
+    if not found:
+        with Suite(NEWER_SUITE, cache_folder()).unpacked(UML) as parts:
+            found = [stock.add(f"{NEWER_SUITE}-test", parts)]
     return kernel_at(found[-1].path, found[-1].modules, cache_folder())
 
 

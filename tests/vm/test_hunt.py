@@ -15,6 +15,7 @@ from postcrash._core import Recording, write_recording
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.checkers.in_place import InPlace
 from postcrash.checkers.removed_names import RemovedNames
+from postcrash.checkers.untorn import Untorn
 from postcrash.harness.budget import Budget
 from postcrash.harness.cli.progress import TerminalProgress
 from postcrash.harness.examination.campaign import Crew
@@ -90,8 +91,9 @@ def test_journals_keep_their_promises(tmp_path: Path, target: str, limit: int) -
     assert found["tested"].keys() == set(found["judges"])
     tested = {checker.name: found["tested"].get(checker.name, 1) for checker in (*CHECKERS, *PRACTICE)}
     never = [name for name, count in tested.items() if not 0 < count <= found["workloads"]["run"]]
-    # These workloads of ace take no name from a file that is fsynced later, and ace replaces no file in place.
-    assert never == [RemovedNames.name, *[InPlace.name] * (target == "ext4-current")]
+    # These workloads of ace take no name from a file that is fsynced later, and ace replaces no file in place, nor has
+    # it a write with RWF_ATOMIC.
+    assert never == [Untorn.name, RemovedNames.name, *[InPlace.name] * (target == "ext4-current")]
 
 
 def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:

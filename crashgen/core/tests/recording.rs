@@ -114,7 +114,7 @@ fn a_recording_comes_back_as_it_was_written() {
     let path = folder.file("a.pcr");
     let bytes = sample(&path);
     let recording = Recording::open(&path).expect("a recording");
-    assert_eq!((recording.disk_sectors(), recording.metadata()), (&[DISK_SECTORS], METADATA));
+    assert_eq!((recording.disk_sectors(), recording.metadata()), (DISK_SECTORS, METADATA));
     assert_eq!(recording.digest(), &Sha256::digest(&bytes[..bytes.len() - 32])[..]);
     assert_eq!(recording.path(), path);
     let mut data = Vec::new();

@@ -17,7 +17,7 @@ from ..properties.conformance import crash_free
 EVERY = (*CHECKERS, *PRACTICE)
 ALL = pytest.mark.parametrize("checker", EVERY, ids=lambda checker: checker.name)
 
-(WORKLOAD,) = family(("canary", "", "creat a; sync; creat b; truncate a 1"))
+(WORKLOAD,) = family(("canary", "", "creat a; sync; creat b; awrite a 0 512"))
 ROOT, A = Entry(".", "dir", nlink=2, inode=1), Entry("a", "file", nlink=1, inode=2)
 FINE: dict[str, Any] = {
     "fsck": FsckResult(0, ""),
@@ -34,6 +34,7 @@ CANARIES = {
     "durability": Observation(0, Tree([ROOT]), **FINE),
     "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file", nlink=1, inode=3)]), **FINE),
     "foreign-bytes": Observation(0, Tree([ROOT, replace(A, size=1, segments=(Segment(0, 1, "stale"),))]), **FINE),
+    "untorn": Observation(0, Tree([ROOT, replace(A, size=256, segments=(Segment(0, 256, "write:0"),))]), **FINE),
     "link-counts": Observation(0, Tree([ROOT, replace(A, nlink=2)]), **FINE),
     "usable": Observation(0, Tree([ROOT, A]), **FINE | {"used": Usage("rmdir D", errno.ENOTEMPTY)}),
 }

@@ -13,6 +13,8 @@ from postcrash.harness.errors import OperationFailedError, errno_name
         ("link", {EPERM}),
         ("exchange", {EINVAL}),
         ("mmapwrite", {ENODEV}),
+        ("awrite", {EINVAL}),
+        ("awrite-odsync", {EINVAL}),
         ("fallocate collapse-range", {EINVAL}),
         ("fallocate none", set()),
         ("write", set()),

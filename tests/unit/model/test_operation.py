@@ -7,20 +7,22 @@ from postcrash.model.operation import FORMS, Operation
 
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
-        "mkdir rmdir creat mknod open tmpfile close write append dwrite mmapwrite truncate fallocate reflink "
+        "mkdir rmdir creat mknod open tmpfile close write append dwrite awrite mmapwrite truncate fallocate reflink "
         "dedupe link symlink unlink rename "
         "exchange setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync dwrite-osync "
-        "writeback commit checkpoint drop-caches sleep"
+        "awrite-odsync writeback commit checkpoint drop-caches sleep"
     )
     assert " ".join(FORMS) == words
 
 
 def test_classes_of_operations() -> None:
-    data = {"write", "append", "dwrite", "mmapwrite", "write-osync", "write-odsync", "dwrite-osync"}
+    own = {"write-osync", "write-odsync", "dwrite-osync", "awrite-odsync"}
+    data = {"write", "append", "dwrite", "awrite", "mmapwrite", *own}
     assert {f.word for f in FORMS.values() if f.data} == data
+    assert {f.word for f in FORMS.values() if f.untorn} == {"awrite", "awrite-odsync"}
     environment = {"writeback", "commit", "checkpoint", "drop-caches", "sleep"}
     assert {f.word for f in FORMS.values() if f.environment} == environment
-    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "write-odsync", "dwrite-osync"}
+    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", *own}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
 

@@ -33,6 +33,8 @@ def run(lines: str) -> Tree:
         ("creat a; append a 2; append a 3", "a=0*2+1*3"),
         ("creat a; append a 9; write a 3 2", "a=0*3+1*2+0*4"),
         ("creat a; dwrite a 512 512", "a=zero*512+0*512"),
+        ("creat a; awrite a 8192 8192", "a=zero*8192+0*8192"),
+        ("creat a; awrite-odsync a 512 512", "a=zero*512+0*512"),
         ("creat a; append a 2; mmapwrite a 1 4", "a=0*1+1*4"),
         ("creat a; write-osync a 0 1", "a=0*1"),
         ("creat a; dwrite-osync a 0 512", "a=0*512"),
@@ -183,6 +185,14 @@ def test_what_cannot_be_shared_or_moved(line: str, reason: str) -> None:
         setup, line = "creat a; append a 4; creat b; ", "reflink a 0 b 4096 4"
     with pytest.raises(SimulationError, match=f"would fail with EINVAL: {reason}$"):
         run(setup + line)
+
+
+@pytest.mark.parametrize("word", ["awrite", "awrite-odsync"])
+@pytest.mark.parametrize("place", ["0 1536", "4096 8192", "512 1024"])
+def test_an_untorn_write_is_aligned_to_its_length(word: str, place: str) -> None:
+    reason = "LENGTH is no power of two, or OFFSET is no multiple of LENGTH"
+    with pytest.raises(SimulationError, match=f"would fail with EINVAL: {reason}$"):
+        run(f"creat a; {word} a {place}")
 
 
 @pytest.mark.parametrize("line", ["write a 1024M 1", "write a 64M 1", "truncate a 65M", "fallocate a none 1024M 1"])

@@ -429,6 +429,7 @@ FORMULAS: dict[str, Callable[[World], Formula]] = {
     "A-zero-range": atomic(those(words("fallocate"), mode("zero-range", "zero-range-keep-size"))),
     "A-mmap": atomic(those(words("mmapwrite"), overwrites, in_one(BLOCK))),
     "A-direct": atomic(those(words("dwrite"), in_one(BLOCK))),
+    "A-untorn": atomic(those(words("awrite", "awrite-odsync"), overwrites)),
     "A-xattr": atomic(_ATTRIBUTES),
     "R-rename-new": ordered(words(*UNMAPPED), _NEW_NAME, same_file, visible_by_name),
     "R-same-file": ordered(_WRITES, _WRITES, same_file),

@@ -44,6 +44,12 @@ ROWS = [
     ("S-atomic", LONG, "write a 4000 200", "a=w0:4000+w1:96+w0:4096", False, True),
     ("A-mmap", LONG, "mmapwrite a 0 4096", "a=w1:512+w0:7680", False, True),
     ("A-direct", LONG, "dwrite a 0 4096", "a=w1:512+w0:7680", False, True),
+    ("A-untorn", LONG, "awrite a 0 8192", "a=w1:4096+w0:4096", False, True),
+    ("A-untorn", LONG, "awrite-odsync a 0 4096", "a=w1:512+w0:7680", False, True),
+    ("A-untorn", LONG, "awrite a 0 8192", "a=w0:8192", True, False),
+    ("A-untorn", LONG, "awrite a 0 8192", "a=w1:8192", True, True),
+    ("A-untorn", "creat a; truncate a 8192", "awrite a 0 8192", "a=w0:4096+zero:4096", False, True),
+    ("A-untorn", LONG, "dwrite a 0 8192", "a=w1:4096+w0:4096", True, False),
     # msync of nothing
     ("P4", "", "creat a; msync a", "", True, False),
     ("P4", "", "creat a; append a 4096; msync a", "", False, True),

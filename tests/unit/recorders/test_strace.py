@@ -106,6 +106,15 @@ def test_failed_calls_and_other_folders_do_nothing(file: Path) -> None:
     assert operations(file, OPEN, *lines, *others) == ["creat f"]
 
 
+def untorn_call(flags: str, offset: int) -> str:
+    return f'pwritev2(5</r/g>, [{{iov_base="x"..., iov_len=4096}}], 1, {offset}, {flags}) = 4096'
+
+
+def untorn(file: Path, opening: str, flags: str, offset: int = 4096) -> list[str]:
+    """The operations for a write of a block with these flags of pwritev2."""
+    return operations(file, opening, untorn_call(flags, offset))[1:]
+
+
 def test_flags_of_a_write(file: Path) -> None:
     def opened(flags: str) -> str:
         return f'open("/r/g", O_WRONLY|O_CREAT|{flags}, 0644) = 5</r/g>'
@@ -116,6 +125,15 @@ def test_flags_of_a_write(file: Path) -> None:
     assert operations(file, opened("O_APPEND"), block)[1:] == ["append g 512"]
     synced = 'pwritev2(3</r/f>, [{iov_base="x", iov_len=1}], 1, -1, RWF_SYNC) = 1'
     assert operations(file, OPEN, synced)[1:] == ["write-osync f 0 1"]
+    assert untorn(file, opened("O_DIRECT"), "RWF_ATOMIC") == ["awrite g 4096 4096"]
+    assert untorn(file, opened("O_DIRECT"), "0x40 /* RWF_??? */") == ["awrite g 4096 4096"]
+    assert untorn(file, opened("O_DIRECT"), "RWF_DSYNC|0x40") == ["awrite-odsync g 4096 4096"]
+    assert untorn(file, opened("O_DIRECT|O_DSYNC"), "RWF_ATOMIC") == ["awrite-odsync g 4096 4096"]
+    assert untorn(file, opened("O_DIRECT"), "RWF_ATOMIC", offset=512) == ["dwrite g 512 4096"]
+    assert untorn(file, opened("O_TRUNC"), "RWF_ATOMIC") == ["write g 4096 4096"]
+    result = imported(file, opened("O_DIRECT"), untorn_call("RWF_SYNC|RWF_ATOMIC", 4096))
+    assert str(result.workload.ops[-1]) == "awrite-odsync g 4096 4096"
+    assert [item.reason for item in result.not_mapped] == ["what O_SYNC promises beyond O_DSYNC; the write is mapped"]
     result = imported(file, opened("O_DSYNC"), block)
     assert str(result.workload.ops[-1]) == "write g 512 512"
     assert [item.reason for item in result.not_mapped] == ["the promise of O_DSYNC; the write is mapped"]

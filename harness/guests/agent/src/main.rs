@@ -34,6 +34,7 @@ mod share;
 mod steady;
 mod sys;
 mod unlisted;
+mod untorn;
 mod usage;
 mod walk;
 

@@ -69,7 +69,7 @@ mod tests {
     use super::why;
 
     fn refused(options: &str, errno: i32, log: &str) -> String {
-        let mount = Mount { fstype: "ext4".into(), options: options.into(), helper: Vec::new() };
+        let mount = Mount { fstype: "ext4".into(), options: options.into(), helper: Vec::new(), disks: Vec::new() };
         why(&mount, &io::Error::from_raw_os_error(errno), log)
     }
 

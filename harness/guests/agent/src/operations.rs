@@ -16,6 +16,7 @@ use crate::commit::commit;
 use crate::held::{HeldFiles, HANDLE};
 use crate::share::{dedupe, reflink};
 use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
+use crate::untorn::write_untorn;
 
 /// How often the kernel is told to forget what is clean.
 const DROP_CACHES_ROUNDS: usize = 4;
@@ -41,9 +42,11 @@ pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result
         Word::Write => write_at(op, held, 0),
         Word::Append => append(op, held),
         Word::Dwrite => write_at(op, held, libc::O_DIRECT),
+        Word::Awrite => write_whole(op, held, 0),
         Word::WriteOsync => write_at(op, held, libc::O_SYNC),
         Word::WriteOdsync => write_at(op, held, libc::O_DSYNC),
         Word::DwriteOsync => write_at(op, held, libc::O_DIRECT | libc::O_SYNC),
+        Word::AwriteOdsync => write_whole(op, held, libc::O_DSYNC),
         Word::Mmapwrite => mmapwrite(op, held),
         Word::Truncate => {
             let (_, length) = range(op)?;
@@ -153,15 +156,28 @@ fn write_at(op: &Operation, held: &HeldFiles, flags: i32) -> io::Result<()> {
     write(op, &held.descriptor(&op.path, libc::O_WRONLY | flags)?, offset, length)
 }
 
+/// Write with O_DIRECT and RWF_ATOMIC.
+fn write_whole(op: &Operation, held: &HeldFiles, flags: i32) -> io::Result<()> {
+    let (offset, length) = range(op)?;
+    let file = held.descriptor(&op.path, libc::O_WRONLY | libc::O_DIRECT | flags)?;
+    write_untorn(&file, written(op, offset, length)?.bytes(), offset)
+}
+
 fn append(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let file = held.descriptor(&op.path, libc::O_WRONLY)?;
     let (_, length) = range(op)?;
     write(op, &file, size(&file)?, length)
 }
 
-fn write(op: &Operation, file: &OwnedFd, offset: u64, length: usize) -> io::Result<()> {
+/// The bytes that a write puts at an offset.
+fn written(op: &Operation, offset: u64, length: usize) -> io::Result<AlignedBuffer> {
     let mut buffer = AlignedBuffer::new(length);
     pattern::fill(op.tag.ok_or_else(unsupported)?, offset, buffer.bytes_mut());
+    Ok(buffer)
+}
+
+fn write(op: &Operation, file: &OwnedFd, offset: u64, length: usize) -> io::Result<()> {
+    let buffer = written(op, offset, length)?;
     let mut done = 0;
     while done < length {
         let rest = &buffer.bytes()[done..];

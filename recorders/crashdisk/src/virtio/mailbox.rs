@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn a_command_longer_than_its_read_is_continued() {
         let mut agent = Agent::new();
-        let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new(), helper: Vec::new() };
+        let (fstype, options) = ("x".repeat(600), String::new());
+        let mount = postcrash_wire::Mount { fstype, options, helper: Vec::new(), disks: Vec::new() };
         let run = postcrash_wire::Run {
             mount,
             setup: Vec::new(),

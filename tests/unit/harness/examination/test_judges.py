@@ -39,6 +39,7 @@ def test_what_has_no_fsck_is_not_recovered_for_it(name: str, kinds: list[str]) -
 ROOT = Entry(".", "dir", nlink=3, inode=1)
 FILE = Entry("a", "file", nlink=1, inode=2)
 BYTES = Entry("a", "file", nlink=1, inode=2, size=1, segments=(Segment(0, 1, "zero"),))
+SECTOR = Entry("a", "file", nlink=1, inode=2, size=512, segments=(Segment(0, 512, "write:0"),))
 FOLDER = Entry("D", "dir", nlink=2, inode=3)
 UNCOUNTED = Entry("D", "dir", nlink=1, inode=3)
 LOST_AND_FOUND = Entry("lost+found", "dir", nlink=2, inode=4)
@@ -66,6 +67,8 @@ PREMISES: list[tuple[str, str, Observation, bool]] = [
     ("foreign-bytes", "creat a; append a 1", shown(), False),
     ("foreign-bytes", "creat a; append a 1", shown(FILE), False),
     ("foreign-bytes", "creat a; append a 1", shown(BYTES), True),
+    ("untorn", "creat a; awrite a 0 512", shown(FILE), False),
+    ("untorn", "creat a; awrite a 0 512", shown(SECTOR), True),
     ("link-counts", "creat a", shown(), False),
     ("link-counts", "mkdir D", Observation(0, Tree([Entry(".", "dir", nlink=1, inode=1), UNCOUNTED])), False),
     ("link-counts", "creat a", shown(FILE), True),

@@ -147,6 +147,7 @@ def test_only_what_the_symptom_needs_is_looked_at() -> None:
         ("creat A\nsetxattr A user.x 1\nremovexattr A user.x\n", (". ./common/attr", "_require_attrs user")),
         ("creat A\nappend A 4K\ncreat B\nreflink A 0 B 0 4K\n", (". ./common/reflink", "_require_scratch_reflink")),
         ("creat A\ndwrite A 0 512\n", ("_require_odirect",)),
+        ("creat A\nawrite A 0 512\n", (". ./common/atomicwrites", "_require_scratch_write_atomic")),
     ],
 )
 def test_what_operations_need_is_required(text: str, lines: tuple[str, ...]) -> None:

@@ -20,6 +20,8 @@ EXPECTED = {
     "write A 10 20": ['xfs_io -c "pwrite -q -S 0x62 -b 20 10 20" A'],
     "append A 4096": ['xfs_io -c "pwrite -q -S 0x62 -b 4096 5000 4096" A'],
     "dwrite A 512 512": ['xfs_io -d -c "pwrite -q -S 0x62 -b 512 512 512" A'],
+    "awrite A 8192 4096": ['xfs_io -d -c "pwrite -q -V 1 -A -S 0x62 -b 4096 8192 4096" A'],
+    "awrite-odsync A 0 512": ['xfs_io -d -c "pwrite -q -V 1 -A -D -S 0x62 -b 512 0 512" A'],
     "write-osync A 0 1": ['xfs_io -s -c "pwrite -q -S 0x62 -b 1 0 1" A'],
     "write-odsync A 0 1": ['xfs_io -c "pwrite -q -V 1 -D -S 0x62 -b 1 0 1" A'],
     "dwrite-osync A 0 512": ['xfs_io -d -s -c "pwrite -q -S 0x62 -b 512 0 512" A'],
