@@ -227,7 +227,8 @@ fn a_hostile_header_is_an_error() {
         folder.reason(&resealed(changed))
     };
     for (at, field, reason) in [
-        (0, &b"PCREC02\n"[..], "does not start with a recording's header (byte 0)"),
+        (0, &b"PCREC00\n"[..], "does not start with a recording's header (byte 0)"),
+        (0, &b"PCREC02\n"[..], "disks are not 1 to 16"),
         (8, &0u64.to_le_bytes(), "a disk of 0 sectors is out of range"),
         (8, &u64::MAX.to_le_bytes(), "a disk of 18446744073709551615 sectors is out of range"),
         (8, &1u64.to_le_bytes(), "do not fit on a disk of 1"),
@@ -265,7 +266,8 @@ fn events_that_cannot_be_are_errors() {
     let started = |op| event(6, &[(4, op)]);
     let returned = |op| event(7, &[(4, op), (4, 0)]);
     for (events, reason) in [
-        (vec![event(11, &[])], "unknown event kind 11"),
+        (vec![event(12, &[])], "unknown event kind 12"),
+        (vec![event(11, &[(4, 0), (4, 1)])], "there is no disk 1"),
         (vec![event(10, &[(4, 1), (8, 0)])], "thread 1 ends a system call that it has not begun"),
         (vec![call(b"sh"), call(b"sh")], "thread 1 begins a system call within another one"),
         (vec![call(b"\xff")], "a system call's text cannot be read"),
