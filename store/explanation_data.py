@@ -47,6 +47,8 @@ class ExplainedWrite:
     flags     `FUA`, `PREFLUSH`, both, or empty
     during    number of the operation in progress when it was submitted; 0 if there was none
     status    stable: no crash could lose it; kept or lost: it was in flight, and this crash kept or lost it
+    disk      the number of the disk, from 0; None if there is only one
+    begins    the disk's first sector among those of all disks, which `sector` counts
     """
 
     what: str
@@ -56,6 +58,8 @@ class ExplainedWrite:
     flags: str
     during: int
     status: WriteStatus
+    disk: int | None = None
+    begins: int = 0
 
     @property
     def words(self) -> str:

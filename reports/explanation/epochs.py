@@ -4,10 +4,11 @@ Epochs contain the writes after the set-up, and earlier writes that were in flig
 a part of a write, each run of its pieces is an entry of its own. A flush with nothing before it ends no epoch.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from postcrash._core import Interval, Recording
 from postcrash.model import Workload
@@ -68,7 +69,15 @@ class WriteDescriptions:
             flags=part.flags,
             during=part.during,
             status=part.status,
+            **self._disk(part.sector),
         )
+
+    def _disk(self, sector: int) -> dict[str, int]:
+        """The disk that the sector is on, if there are several, and where the disk begins."""
+        sizes = self.recording.disks
+        ends = list(accumulate(sizes))
+        number = bisect_right(ends, sector)
+        return {"disk": number, "begins": ends[number] - sizes[number]} if len(sizes) > 1 else {}
 
 
 @dataclass(slots=True)

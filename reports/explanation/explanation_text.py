@@ -42,8 +42,10 @@ def render_text(explanation: Explanation, console: Console, needed: Places | Non
 
 
 def place(write: ExplainedWrite) -> str:
-    """The place on the disk, for example `sectors 2048 to 2056`. The last sector is not included."""
-    return f"sectors {write.sector} to {write.sector + write.sectors}"
+    """The place, for example `sectors 2048 to 2056` or `disk 1, sectors 8 to 16`. The last sector is not included."""
+    first = write.sector - write.begins
+    disk = "" if write.disk is None else f"disk {write.disk}, "
+    return f"{disk}sectors {first} to {first + write.sectors}"
 
 
 def when(write: ExplainedWrite) -> str:

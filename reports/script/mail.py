@@ -70,6 +70,12 @@ def _evidence(finding: Finding, explanation: Explanation) -> Iterator[str]:
             yield f"{visible(evidence.title).capitalize()}\n\n{_indented(visible(text))}"
 
 
+def _disks(target: Target) -> str:
+    sizes = " + ".join(map(str, target.disks_mib))
+    lost = "" if target.lost_disk is None else f"; disk {target.lost_disk} is lost with the crash"
+    return f"{sizes} MiB{lost}"
+
+
 def _wrapped(text: str, indent: str = "", hanging: str | None = None) -> str:
     following = indent if hanging is None else hanging
     return textwrap.fill(
@@ -137,7 +143,7 @@ def _where(finding: Finding, target: Target) -> str:
         **{name: _wrapped(fact, _MARGIN) for name, fact in _kernel(finding)},
         **{name: _command(words) for name, words in commands.items() if words},
         "Mount": _command(_mounting(target)),
-        "Disk": _wrapped(f"{target.size_mib} MiB; {DeviceModel(finding.model).prose}", _MARGIN),
+        "Disk": _wrapped(f"{_disks(target)}; {DeviceModel(finding.model).prose}", _MARGIN),
         "Found by": _wrapped(f"postcrash, finding {finding.id}, crash state {finding.state}", _MARGIN),
     }
     return "\n".join(f"{name + ':':{len(_MARGIN)}}{fact.lstrip()}" for name, fact in facts.items())

@@ -129,6 +129,8 @@ def require_plain(target: Target) -> None:
     """Raises NoCommandError for a target that mkfs and mount alone do not make."""
     if target.helper:
         raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
+    if target.further_disks_mib:
+        raise NoCommandError(f"{target.name} has {len(target.disks_mib)} disks, and the script makes one")
     if target.after_mkfs:
         raise NoCommandError(f"{target.name} is changed by {target.after_mkfs[0]} after it was made")
     if target.aged_mib is not None:

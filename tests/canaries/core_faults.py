@@ -206,7 +206,7 @@ FAULTS = [
     Fault(
         "a prefix loses what it keeps",
         "component.rs",
-        "(history.versions[version as usize].kept..self.pieces).collect()",
+        "history.lost(version, self.pieces)",
         "(0..history.versions[version as usize].kept).collect()",
         "brute_force",
     ),
@@ -325,16 +325,16 @@ FAULTS = [
     ),
     Fault(
         "a request's id may be used again",
-        "recording.rs",
+        "recording/order.rs",
         "if self.requests.contains_key(&id) {",
         "if self.requests.get(&id) == Some(&true) {",
         "recording",
     ),
     Fault(
         "a write may end outside the disk",
-        "recording.rs",
-        "Some(end) if sectors > 0 && end <= disk_sectors => Ok(()),",
-        "Some(_) if sectors > 0 && sector <= disk_sectors => Ok(()),",
+        "disks.rs",
+        "is_some_and(|end| end <= disk.end)",
+        "is_some_and(|_| sector <= disk.end)",
         "recording",
     ),
     Fault(

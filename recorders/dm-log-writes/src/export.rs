@@ -38,6 +38,10 @@ pub fn export(
     marks: &[(u64, String)],
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<ExportSummary, LogError> {
+    if recording.disks().len() > 1 {
+        let reason = format!("it has {} disks, and a log is of one", recording.disks().len());
+        return Err(LogError::Refused { path: recording.path().to_owned(), reason });
+    }
     let mut exporter = Exporter::new(recording, marks, LogWriter::create(out)?);
     let mut next_mark = 0;
     for event in 0..=recording.events().len() {
