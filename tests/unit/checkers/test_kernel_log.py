@@ -21,6 +21,8 @@ NORMAL = [
     "<4>BTRFS warning (device vda): 'recovery' is deprecated, use 'rescue=usebackuproot' instead",
     "<4>BTRFS warning (device vda): space cache v1 is being deprecated and will be removed in a future release, please "
     "use -o space_cache=v2",
+    "<4>BTRFS warning (device vda): devid 1 uuid cc13ed41-0701-4b91-9fde-68fe4bf10be7 is missing",
+    "<1>BTRFS alert (device vdc): btrfs RAID5/6 is EXPERIMENTAL and has known data-loss bugs",
     "<4>F2FS-fs: heap/no_heap options were deprecated",
     "<4>EXT4-fs (vda): Test dummy encryption mode enabled",
     "<4>XFS (vda): Torn write (CRC failure) detected at log block 0x180. Truncating head block from 0x200.",

@@ -103,6 +103,7 @@ CHANGED: dict[str, Any] = {
     **{"fsck": (), "repair": ("/x",), "needs_repair": True, "size_mib": 17, "garbage_mib": 1, "package": "other"},
     **{"aged_mib": 1, "source": "other", "checks_data": True, "recover_options": "ro", "modules": ("crc32c",)},
     **{"after_mkfs": ("/x",), "files": ("/x",), "configuration": ("CONFIG_QUOTA",)},
+    **{"further_disks_mib": (8,), "lost_disk": 0},
     **{"supervisor": "xsync", "rules": {"r": Rule(statement="It is so.", source="fs(5)", promises=("P1",))}},
 }
 
