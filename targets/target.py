@@ -50,9 +50,9 @@ class Target:
     left out. The first `garbage_mib` of each image (by default all of it) hold garbage, and the rest holds zeros.
     `aged_mib` is the total size of the files that age it, once a guest can (harness/guests/aged.py). `package` is
     Debian's package of the programs, and `source` says where the choice comes from. `checks_data` means that the file
-    system verifies file data
-    when it is read, so that contents cannot be looked up without it. `recover_options` are added when a crash state is
-    mounted. They may change how much is read ahead, never what recovery does, but for a mount without the lost disk.
+    system verifies file data when it is read, so that contents cannot be looked up without it, as on several disks.
+    `recover_options` are added when a crash state is mounted. They may change how much is read ahead, never what
+    recovery does, but for a mount without the lost disk.
     `modules` are kernel modules that a mount asks for by name, besides the file system's own. `supervisor` is the
     program under which workloads run (docs/xsync.md). `after_mkfs` is run on the image once it is made, and its path is
     appended. `configuration` are options of the kernel without which nothing mounts the target. `rules` are what the
@@ -135,7 +135,7 @@ class Target:
         return RecoveryKind(
             mount=self._mounted(options),
             walk=walk,
-            map=not self.checks_data,
+            map=not (self.checks_data or self.further_disks_mib),
             use_after=use,
             fsck=in_guest(*self.fsck, device) if fsck and self.fsck else (),
             repair=in_guest(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),

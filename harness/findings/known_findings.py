@@ -14,6 +14,7 @@
     held = true
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,8 @@ from postcrash.model.validation import read_toml
 FILE = Path(__file__).with_name("known_findings.toml")
 MODEL = "cache"
 """The device model of all pages."""
+STEPS_MAX = 20_000
+"""The most operations that are compared to find those of one known workload."""
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -69,52 +72,62 @@ def known_findings() -> Mapping[str, KnownFinding]:
     return _schema.validate_python(read_toml(FILE))
 
 
-def other_than(target: str, model: str, words: tuple[str, str, tuple[str, ...]], workload: Workload) -> str:
-    """The known finding that shows in the same words, if the workload cannot have it: it lacks the operations.
+def distinction(target: str, model: str, words: tuple[str, str, tuple[str, ...]], workload: Workload) -> str:
+    """What tells a failure from known findings that show in the same words, by the operations of its workload.
 
     `words` are the judge, its message and the kinds of lost writes, as in `Showing`. Kernels make no difference. Empty
-    if there is no such finding, or if the workload has the operations of one.
+    if no finding shows so, or if only one does and the workload has its operations.
     """
     if model != MODEL:
         return ""
-    alike = [
-        (name, showing)
-        for name, finding in known_findings().items()
-        for showing in finding.shows
-        if target in finding.targets and words == (showing.judge, showing.message, showing.lost)
-    ]
-    if not alike or any(has_operations_of(workload, known) for _, showing in alike for known in showing.smallest):
+    alike: dict[str, list[Workload]] = {}
+    for name, finding in known_findings().items():
+        for showing in finding.shows:
+            if target in finding.targets and words == (showing.judge, showing.message, showing.lost):
+                alike.setdefault(name, []).extend(showing.smallest)
+    possible = sorted(name for name, known in alike.items() if any(has_operations_of(workload, each) for each in known))
+    if len(alike) == len(possible) <= 1:
         return ""
-    return alike[0][0]
+    return f"as {', '.join(possible)}" if possible else f"other than {', '.join(sorted(alike))}"
 
 
 def has_operations_of(workload: Workload, known: Workload) -> bool:
     """Whether the workload runs the operations of `known` in their order, among others, on files of other names.
 
     Offsets, lengths and the place of `---` make no difference, an append is a write, and files that are made one after
-    the other may be made in any order.
+    the other may be made in any order. False also if this is not found within STEPS_MAX steps: then a failure is taken
+    for another one than the known one, which is an alarm too many and not one too few.
     """
-    return _follows(workload.without_tail().operations, known.without_tail().operations, {}, 0, 0)
+    operations, wanted = workload.without_tail().operations, known.without_tail().operations
+    if Counter(map(_kind, wanted)) - Counter(map(_kind, operations)):
+        return False
+    return _Search(operations, STEPS_MAX).finds(wanted, {}, 0, 0)
 
 
-def _follows(
-    operations: Sequence[Operation], known: Sequence[Operation], names: Mapping[str, str], earliest: int, end: int
-) -> bool:
-    """Whether the operations have those of `known`, of which those that make files may be anywhere from `earliest` on.
+@dataclass(slots=True)
+class _Search:
+    """Looks for operations among others. `steps` is how many more are tried."""
 
-    Each of the others comes at `end` or later, which is after all that were found before it.
-    """
-    if not known:
-        return True
-    makes = known[0].form.naming is Naming.MAKE
-    for number in range(earliest if makes else end, len(operations)):
-        renaming = _renaming(known[0], operations[number], names)
-        after = number + 1
-        if renaming is not None and _follows(
-            operations, known[1:], renaming, earliest if makes else after, max(end, after)
-        ):
+    operations: tuple[Operation, ...]
+    steps: int
+
+    def finds(self, known: Sequence[Operation], names: Mapping[str, str], earliest: int, end: int) -> bool:
+        """Whether `known` are there, of which those that make files may be anywhere from `earliest` on.
+
+        Each of the others comes at `end` or later, which is after all that were found before it.
+        """
+        if not known:
             return True
-    return False
+        makes = known[0].form.naming is Naming.MAKE
+        for number in range(earliest if makes else end, len(self.operations)):
+            self.steps -= 1
+            if self.steps < 0:
+                return False
+            renaming = _renaming(known[0], self.operations[number], names)
+            after = number + 1
+            if renaming is not None and self.finds(known[1:], renaming, earliest if makes else after, max(end, after)):
+                return True
+        return False
 
 
 def _renaming(known: Operation, operation: Operation, names: Mapping[str, str]) -> Mapping[str, str] | None:
@@ -140,7 +153,7 @@ def _renaming(known: Operation, operation: Operation, names: Mapping[str, str]) 
 
 def _kind(operation: Operation) -> tuple[object, ...]:
     form = operation.form
-    write = (form.data, form.persistence)
+    write = (form.data, form.persistence, form.untorn)
     return (write if form.data else form.word, operation.mode, operation.is_held)
 
 

@@ -2,12 +2,12 @@
 
 from postcrash.apps.catalogue import applications
 from postcrash.properties import GROUPS, PROPERTIES
-from postcrash.targets import TARGETS, VARIANTS
+from postcrash.targets import STACKS, TARGETS, VARIANTS
 
 
 def target_names() -> tuple[str, ...]:
     """Targets, with the names for all of the catalogue and all variants."""
-    return ("all", "variants", *(target.name for target in (*TARGETS, *VARIANTS)))
+    return ("all", "variants", *(target.name for target in (*TARGETS, *VARIANTS, *STACKS)))
 
 
 def property_names() -> tuple[str, ...]:

@@ -226,8 +226,8 @@ def cause_of_finding(planned: PlannedPart, finding: Finding) -> str:
 def _cause_id(planned: PlannedPart, cause: Cause) -> str:
     """The id of a cause on a target and a device model. Kernels, parts of the file and counts make no difference."""
     words = (planned.target.name, planned.how.model, cause.checker, cause.message, *cause.lost)
-    if cause.other_than:
-        words = (*words, "other than", cause.other_than)
+    if cause.distinction:
+        words = (*words, cause.distinction)
     if planned.application is not None:
         words = (planned.application.name, *words)
     return cause_id(words)

@@ -39,7 +39,8 @@ def page_of(target: str, kernel: str, model: str, cause: Cause, smallest: Worklo
 
 
 def _is_shown(showing: Showing, cause: Cause, smallest: Workload, *, is_held: bool) -> bool:
-    is_same = cause == Cause(showing.judge, showing.message, showing.lost) and is_held >= showing.held
+    words = (showing.judge, showing.message, showing.lost)
+    is_same = (cause.checker, cause.message, cause.lost) == words and is_held >= showing.held
     return is_same and shape(smallest) in {shape(known) for known in showing.smallest}
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from postcrash.harness.findings.known_findings import other_than
+from postcrash.harness.findings.known_findings import distinction
 from postcrash.model import Operation, parse_workload
 from postcrash.model.operation import FORMS
 from postcrash.model.tree import ROOT_PATH
@@ -30,15 +30,15 @@ FILE_DATA = "file data"
 class Cause:
     """What findings of one group have in common.
 
-    message     what the checker says, with N for each number and PATH for each name of the workload
-    lost        the kinds of writes that the crash lost, sorted; empty if it lost none
-    other_than  the known finding that shows in the same words, but not in such a workload; empty if there is none
+    message      what the checker says, with N for each number and PATH for each name of the workload
+    lost         the kinds of writes that the crash lost, sorted; empty if it lost none
+    distinction  what tells it from known findings that show in the same words; empty if nothing has to
     """
 
     checker: str
     message: str
     lost: tuple[str, ...]
-    other_than: str = ""
+    distinction: str = ""
 
     def to_json(self) -> Json:
         """As decoded JSON."""
@@ -46,13 +46,13 @@ class Cause:
             "checker": self.checker,
             "message": self.message,
             "lost": list(self.lost),
-            "other_than": self.other_than,
+            "distinction": self.distinction,
         }
 
     @staticmethod
     def from_json(obj: Json) -> "Cause":
         """What `to_json` gave."""
-        return Cause(obj["checker"], obj["message"], tuple(obj["lost"]), obj["other_than"])
+        return Cause(obj["checker"], obj["message"], tuple(obj["lost"]), obj["distinction"])
 
 
 def cause_of(finding: Finding) -> Cause:
@@ -64,7 +64,7 @@ def cause_of(finding: Finding) -> Cause:
     workload = parse_workload(finding.workload_text, finding.workload_name)
     message = _general(finding.message, workload.operations)
     words = (finding.checker, message, tuple(sorted({_kind(each) for each in lost})))
-    return Cause(*words, other_than(finding.target, finding.model, words, workload))
+    return Cause(*words, distinction(finding.target, finding.model, words, workload))
 
 
 def _general(text: str, operations: Iterable[Operation]) -> str:

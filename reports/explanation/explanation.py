@@ -56,9 +56,13 @@ def explain(
     interval = interval_of(finding, recording, base_path)
     crash = crash_event(interval, finding.started, finding.returned)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), crash)
+    if fstype and len(recording.disks) > 1:
+        fstype, several = "", f"tools name blocks of one disk, and there are {len(recording.disks)}"
+    else:
+        several = ""
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
     written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
-    names = block_names(fstype, recording, base_path, crash, written) if fstype else WriteNames(())
+    names = block_names(fstype, recording, base_path, crash, written) if fstype else WriteNames((), problem=several)
     descriptions = WriteDescriptions(recording, workload, dict(zip(parts, names.names, strict=True)))
     epochs, epochs_omitted = shown_epochs(raw, descriptions)
     lost, lost_omitted = shown_lost(raw, descriptions)

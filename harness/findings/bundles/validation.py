@@ -34,7 +34,7 @@ from postcrash.recorders.events import WriteEvent, ZeroEvent, recording_events
 from postcrash.reports.explanation import explanation
 from postcrash.store.json_codec import Json, to_plain
 from postcrash.store.records import COMPARED, Finding, parse_state_id, recording_id, state_id
-from postcrash.targets import TARGETS, VARIANTS, BaseImage, Target, image_id
+from postcrash.targets import STACKS, TARGETS, VARIANTS, BaseImage, Target, image_id
 from postcrash.targets.catalogue import SIZE_MIB_MAX
 
 DISK_SECTORS_MAX = SIZE_MIB_MAX * 2048
@@ -190,7 +190,7 @@ def _check_commands(target: Target) -> None:
 
     The package matters because users are advised to install it.
     """
-    catalogue = (*TARGETS, *VARIANTS)
+    catalogue = (*TARGETS, *VARIANTS, *STACKS)
     if target in catalogue:
         return
     alike = [known for known in catalogue if known.fstype == target.fstype]

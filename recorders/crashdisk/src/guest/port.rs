@@ -39,7 +39,7 @@ impl Port {
     fn place(&self) -> Place {
         match self.device {
             Device::Test(place) => place,
-            Device::Mailbox | Device::Log => Place::default(),
+            Device::Mailbox | Device::Log => Place { disk: 0, start: 0, sectors: self.sectors },
         }
     }
 
@@ -90,7 +90,7 @@ impl Port {
 fn devices(config: &GuestConfig) -> Vec<(Device, u64)> {
     let mut start = 0;
     let mut disk = |(number, &sectors): (u32, &u64)| {
-        let place = Place { disk: number, start };
+        let place = Place { disk: number, start, sectors };
         start += sectors;
         (Device::Test(place), sectors)
     };

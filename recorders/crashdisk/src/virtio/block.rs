@@ -104,11 +104,23 @@ pub enum RequestKind {
     Unsupported,
 }
 
-/// Which disk a ring belongs to, and where its sectors begin among those of all disks.
+/// Which disk a ring belongs to, where its sectors begin among those of all disks, and how many they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     pub disk: u32,
     pub start: u64,
+    pub sectors: u64,
+}
+
+impl Place {
+    /// The number of a sector of the disk among those of all disks. One behind the disk's end is behind all disks.
+    fn of(self, sector: u64) -> u64 {
+        if sector < self.sectors {
+            self.start + sector
+        } else {
+            u64::MAX
+        }
+    }
 }
 
 impl RequestKind {
@@ -155,8 +167,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Read a request from the ring of a disk. The data of a write is copied, so the guest cannot change it later. A
-    /// sector that is far behind all disks stays there.
+    /// Read a request from the ring of a disk. The data of a write is copied, so the guest cannot change it later.
     pub fn parse(chain: Chain, memory: &GuestMemory, place: Place) -> io::Result<Request> {
         let short = || invalid("a block request without header or status".into());
         let (header, rest) = chain.buffers.split_first().ok_or_else(short)?;
@@ -166,8 +177,7 @@ impl Request {
         }
         let mut fields = [0; HEADER_BYTES as usize];
         memory.read(header.address, &mut fields)?;
-        let sector =
-            u64::from_le_bytes(fields[SECTOR_AT..].try_into().expect("eight bytes")).saturating_add(place.start);
+        let sector = place.of(u64::from_le_bytes(fields[SECTOR_AT..].try_into().expect("eight bytes")));
         let total: usize = data.iter().map(|b| b.length as usize).sum();
         if total > REQUEST_BYTES_MAX {
             return Err(invalid(format!("a block request of {total} bytes")));
@@ -182,7 +192,7 @@ impl Request {
             kind @ (request_type::DISCARD | request_type::WRITE_ZEROES)
                 if total == ZERO_SEGMENT_BYTES && all(false) =>
             {
-                zero(&gather(data, memory)?, kind == request_type::DISCARD, place.start)
+                zero(&gather(data, memory)?, kind == request_type::DISCARD, place)
             }
             _ => RequestKind::Unsupported,
         };
@@ -219,10 +229,9 @@ fn gather(buffers: &[Buffer], memory: &GuestMemory) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// The one segment of a discard or write-zeroes request: sector, number of sectors, flags. The disk's sectors begin at
-/// `start`.
-fn zero(segment: &[u8], discard: bool, start: u64) -> RequestKind {
-    let sector = u64::from_le_bytes(segment[0..8].try_into().expect("eight bytes")).saturating_add(start);
+/// The one segment of a discard or write-zeroes request to a disk: sector, number of sectors, flags.
+fn zero(segment: &[u8], discard: bool, place: Place) -> RequestKind {
+    let sector = place.of(u64::from_le_bytes(segment[0..8].try_into().expect("eight bytes")));
     match u32::from_le_bytes(segment[8..12].try_into().expect("four bytes")) {
         sectors @ 1..=ZERO_SECTORS_MAX => RequestKind::Zero { sector, sectors: u64::from(sectors), discard },
         _ => RequestKind::Unsupported,
@@ -234,6 +243,7 @@ mod tests {
     use super::*;
     use crate::virtio::memory::fake::{memory, BYTES, GUEST};
 
+    const WHOLE: Place = Place { disk: 0, start: 0, sectors: u64::MAX };
     const HEADER: u64 = GUEST;
     const STATUS: u64 = GUEST + 0x100;
     const DATA: u64 = GUEST + 0x1000;
@@ -249,7 +259,7 @@ mod tests {
 
     fn parse(memory: &GuestMemory, data: &[Buffer]) -> io::Result<Request> {
         let all = [&[buffer(HEADER, 16, false)], data, &[buffer(STATUS, 1, true)]].concat();
-        Request::parse(Chain { head: 0, buffers: all }, memory, Place::default())
+        Request::parse(Chain { head: 0, buffers: all }, memory, WHOLE)
     }
 
     fn kind(memory: &GuestMemory, kind: u32, sector: u64, data: &[Buffer]) -> RequestKind {
@@ -306,7 +316,8 @@ mod tests {
         let parsed = |code: u32, sector: u64, data: &[Buffer]| {
             header(&memory, code, sector);
             let all = [&[buffer(HEADER, 16, false)], data, &[buffer(STATUS, 1, true)]].concat();
-            Request::parse(Chain { head: 0, buffers: all }, &memory, Place { disk: 1, start: 64 }).expect("a request")
+            Request::parse(Chain { head: 0, buffers: all }, &memory, Place { disk: 1, start: 64, sectors: 8 })
+                .expect("a request")
         };
         let read = parsed(0, 3, &[buffer(DATA, 512, true)]);
         assert_eq!((read.disk, &read.kind), (1, &RequestKind::Read { sector: 67, bytes: 512 }));
@@ -314,8 +325,11 @@ mod tests {
         memory.write(DATA, &[&5u64.to_le_bytes()[..], &8u32.to_le_bytes(), &[0; 4]].concat()).expect("inside");
         let zero = parsed(13, 0, &[buffer(DATA, 16, false)]).kind;
         assert_eq!(zero, RequestKind::Zero { sector: 69, sectors: 8, discard: false });
-        let far = parsed(0, u64::MAX - 3, &[buffer(DATA, 512, true)]).kind;
-        assert!(read.kind.fits(&(64..68)) && !read.kind.fits(&(68..99)) && !far.fits(&(64..u64::MAX)));
+        assert!(read.kind.fits(&(64..68)) && !read.kind.fits(&(68..99)));
+        for sector in [8, 64, u64::MAX - 3] {
+            let behind = parsed(0, sector, &[buffer(DATA, 512, true)]).kind;
+            assert!(!behind.fits(&(0..1 << 40)), "{sector}");
+        }
     }
 
     #[test]
@@ -365,8 +379,7 @@ mod tests {
             vec![head, buffer(STATUS, 0, true)],
             vec![head, buffer(STATUS, 2, true)],
         ] {
-            let error =
-                Request::parse(Chain { head: 0, buffers }, &memory, Place::default()).expect_err("hostile").to_string();
+            let error = Request::parse(Chain { head: 0, buffers }, &memory, WHOLE).expect_err("hostile").to_string();
             assert_eq!(error, "a block request without header or status");
         }
     }
@@ -382,12 +395,11 @@ mod tests {
             read.answer(&memory, &[0; 512], Status::Ok).expect_err("data outside");
             let outside = vec![buffer(address, 16, false), buffer(STATUS, 1, true)];
             if address != GUEST + BYTES - 511 {
-                Request::parse(Chain { head: 0, buffers: outside }, &memory, Place::default())
-                    .expect_err("header outside");
+                Request::parse(Chain { head: 0, buffers: outside }, &memory, WHOLE).expect_err("header outside");
             }
         }
         let status = vec![buffer(HEADER, 16, false), buffer(0, 1, true)];
-        let request = Request::parse(Chain { head: 0, buffers: status }, &memory, Place::default()).expect("a request");
+        let request = Request::parse(Chain { head: 0, buffers: status }, &memory, WHOLE).expect("a request");
         request.answer(&memory, &[], Status::Ok).expect_err("status outside");
     }
 

@@ -161,7 +161,11 @@ mod tests {
             let buffer = |address, length, writable| Buffer { address, length, writable };
             let data = buffer(DATA, length, kind == 0);
             let buffers = vec![buffer(GUEST, 16, false), data, buffer(GUEST + 0x100, 1, true)];
-            let request = Request::parse(Chain { head: 0, buffers }, &self.connection.memory, Place::default())?;
+            let request = Request::parse(
+                Chain { head: 0, buffers },
+                &self.connection.memory,
+                Place { disk: 0, start: 0, sectors: u64::MAX },
+            )?;
             self.mailbox.accept(request, &mut self.connection)
         }
 

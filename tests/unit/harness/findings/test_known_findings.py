@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.harness.findings.known_findings import has_operations_of, known_findings, other_than
+from postcrash.harness.findings.known_findings import distinction, has_operations_of, known_findings
 from postcrash.model import parse_workload
 
 KNOWN = "mkdir a\ncreat b\n---\nrename b a/c\nfsync a\n"
@@ -49,14 +49,34 @@ def test_each_finding_is_in_its_own_smallest_workloads() -> None:
         for showing in finding.shows:
             words = (showing.judge, showing.message, showing.lost)
             for workload in showing.smallest:
-                assert not other_than(finding.targets[0], "cache", words, workload), name
+                told_apart = distinction(finding.targets[0], "cache", words, workload)
+                assert not told_apart or name in told_apart.removeprefix("as ").split(", "), name
 
 
 def test_words_of_a_known_finding_without_its_operations() -> None:
     showing = known_findings()["btrfs-half-a-rename"].shows[0]
     words = (showing.judge, showing.message, showing.lost)
     workload = parse_workload("creat a\nlink a b\nfsync a\n", "w")
-    assert other_than("btrfs", "cache", words, workload) == "btrfs-half-a-rename"
-    assert not other_than("xfs", "cache", words, workload)
-    assert not other_than("btrfs", "torn:512", words, workload)
-    assert not other_than("btrfs", "cache", (showing.judge, "other words", ()), workload)
+    assert distinction("btrfs", "cache", words, workload) == "other than btrfs-half-a-rename"
+    assert not distinction("xfs", "cache", words, workload)
+    assert not distinction("btrfs", "torn:512", words, workload)
+    assert not distinction("btrfs", "cache", (showing.judge, "other words", ()), workload)
+
+
+def test_known_findings_in_the_same_words_are_told_apart() -> None:
+    """Otherwise the line of one accepts the other, also on a kernel where that one was mended."""
+    found = {}
+    for name in ("xfs-punched-null-file", "xfs-truncated-null-file"):
+        showing = next(each for each in known_findings()[name].shows if each.judge == "null-files")
+        words = (showing.judge, showing.message, showing.lost)
+        found[name] = (words, distinction("xfs", "cache", words, showing.smallest[0]))
+    (one, first), (two, second) = found.values()
+    assert one == two
+    assert {first, second} == {"as xfs-punched-null-file", "as xfs-truncated-null-file"}
+
+
+def test_a_search_that_takes_too_long_takes_the_failure_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postcrash.harness.findings.known_findings.STEPS_MAX", 3)
+    showing = known_findings()["btrfs-half-a-rename"].shows[0]
+    words = (showing.judge, showing.message, showing.lost)
+    assert distinction("btrfs", "cache", words, showing.smallest[0]).startswith("other than ")

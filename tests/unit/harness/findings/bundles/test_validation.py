@@ -21,7 +21,7 @@ from postcrash.store.consoles import Casualty
 from postcrash.store.json_codec import Json
 from postcrash.store.kernel_build import ComparedWith, KernelBuild
 from postcrash.store.records import Finding, state_id
-from postcrash.targets import TARGETS, VARIANTS, target_named
+from postcrash.targets import STACKS, TARGETS, VARIANTS, target_named
 
 from ....conftest import places
 from ....reports.conftest import observation
@@ -154,7 +154,7 @@ def test_a_target_brings_no_commands(made: Made, changed: dict[str, Any], said: 
 
 
 def test_a_target_of_the_catalogue_mounts_as_it_does(made: Made) -> None:
-    for target in (*TARGETS, *VARIANTS):
+    for target in (*TARGETS, *VARIANTS, *STACKS):
         assert validated(made.parts(on=target)).target == target.name
     assert "helper = " in refused(made.parts(on=replace(target_named("fuse2fs"), options="logfile=/x")))
 
