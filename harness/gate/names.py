@@ -7,7 +7,7 @@ from postcrash.targets import STACKS, TARGETS, VARIANTS
 
 def target_names() -> tuple[str, ...]:
     """Targets, with the names for all of the catalogue and all variants."""
-    return ("all", "variants", *(target.name for target in (*TARGETS, *VARIANTS, *STACKS)))
+    return ("all", "variants", "stacks", *(target.name for target in (*TARGETS, *VARIANTS, *STACKS)))
 
 
 def property_names() -> tuple[str, ...]:

@@ -150,7 +150,8 @@ def scripts_of(finding: Finding, store: Store) -> tuple[Reproducer, ...]:
 
 def test_every_operation_has_a_script() -> None:
     operations = [operation for text in (EVERY_WORD, SHARED) for operation in parse_workload(text, "w").operations]
-    assert {operation.word for operation in operations} == set(FORMS)
+    # No file system of the installed kernel has untorn writes. tests/unit/reports/script has their commands.
+    assert {operation.word for operation in operations} == set(FORMS) - {"awrite", "awrite-odsync"}
 
 
 @pytest.mark.parametrize(("text", "target"), [(EVERY_WORD, "ext4-current"), (SHARED, "xfs")])

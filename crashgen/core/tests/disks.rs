@@ -23,14 +23,13 @@ fn record(path: &Path, log: &str) {
     for (id, step) in (0..).zip(log.split(' ')) {
         let (text, is_completed) = step.strip_suffix('<').map_or((step, true), |text| (text, false));
         let disk_of = |text: &str| text.parse::<u32>().expect("the number of a disk");
-        match text.strip_prefix("flush") {
-            Some(disk) => writer.flush(id, disk_of(disk)).expect("written"),
-            None => {
-                let (letter, disk) = (text.as_bytes()[0], disk_of(&text[1..2]));
-                let data = vec![letter; DISK_SECTORS as usize * SECTOR_BYTES];
-                let (fua, preflush) = (text.ends_with("+fua"), text.ends_with("+pre"));
-                writer.write(id, u64::from(disk) * DISK_SECTORS, &data, fua, preflush).expect("written");
-            }
+        if let Some(disk) = text.strip_prefix("flush") {
+            writer.flush(id, disk_of(disk)).expect("written");
+        } else {
+            let (letter, disk) = (text.as_bytes()[0], disk_of(&text[1..2]));
+            let data = vec![letter; DISK_SECTORS as usize * SECTOR_BYTES];
+            let (fua, preflush) = (text.ends_with("+fua"), text.ends_with("+pre"));
+            writer.write(id, u64::from(disk) * DISK_SECTORS, &data, fua, preflush).expect("written");
         }
         if is_completed {
             writer.complete(id).expect("written");

@@ -95,10 +95,11 @@ def test_lengths_are_bounded(length: int) -> None:
 
 def test_the_full_grammar_has_every_operation_of_the_language() -> None:
     # The nearest relatives of append, dedupe and tmpfile are there. drop-caches would double what
-    # follows each call, and sleep would cost its time.
+    # follows each call, and sleep would cost its time. Nearly all file systems lack awrite.
     space = WorkloadSpace(GRAMMARS["full"], 2)
     words = {operation.word for number in numbers(space, 4000) for operation in space[number].operations}
-    assert words == set(FORMS) - {"append", "dedupe", "tmpfile", "drop-caches", "sleep"}
+    left_out = {"append", "dedupe", "tmpfile", "drop-caches", "sleep", "awrite", "awrite-odsync"}
+    assert words == set(FORMS) - left_out
 
 
 def test_ace_is_part_of_full() -> None:
