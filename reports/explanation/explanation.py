@@ -57,12 +57,12 @@ def explain(
     crash = crash_event(interval, finding.started, finding.returned)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(finding.choices)), crash)
     if fstype and len(recording.disks) > 1:
-        fstype, several = "", f"tools name blocks of one disk, and there are {len(recording.disks)}"
+        fstype, problem = "", f"tools name blocks of one disk, and there are {len(recording.disks)}"
     else:
-        several = ""
+        problem = ""
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
     written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
-    names = block_names(fstype, recording, base_path, crash, written) if fstype else WriteNames((), problem=several)
+    names = block_names(fstype, recording, base_path, crash, written) if fstype else WriteNames((), problem=problem)
     descriptions = WriteDescriptions(recording, workload, dict(zip(parts, names.names, strict=True)))
     epochs, epochs_omitted = shown_epochs(raw, descriptions)
     lost, lost_omitted = shown_lost(raw, descriptions)
